@@ -4,9 +4,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use landing_api::adapters::system::SystemClock;
-use landing_api::adapters::systemd;
-use landing_api::adapters::threads::{check_threads, write_to_pipe};
+use landing_api::adapters::listener::passed_sockets;
+use landing_api::adapters::system::{SystemClock, check_threads, write_to_pipe};
 use landing_api::cli::serve::{ServeError, serve_until_stopped};
 use landing_api::cli::{self, CommandError};
 use landing_api::config::{Args, Command, Invocation, LogFormat, OutputForm};
@@ -73,7 +72,7 @@ fn serve(args: &Args) -> ExitCode {
     let is_json = args.log_format == LogFormat::Json;
     // Before any thread starts, because this changes the environment. The log has a thread, too.
     let names = std::env::var_os("LISTEN_FDNAMES").unwrap_or_default();
-    let passed = systemd::passed_sockets(&names.to_string_lossy());
+    let passed = passed_sockets(&names.to_string_lossy());
     let passed = match passed.and_then(|passed| check_threads().map(|()| passed)) {
         Ok(passed) => passed,
         Err(error) => return failed(is_json, error.into()),

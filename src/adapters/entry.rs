@@ -137,12 +137,8 @@ pub(crate) struct ContactEntry {
     confirmation: Option<Confirmation>,
     #[serde(with = "Stored", default, skip_serializing_if = "Option::is_none")]
     left_at: Option<Timestamp>,
-    #[serde(
-        with = "Stored",
-        rename = "leave",
-        default,
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(with = "Stored", rename = "leave")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     leave_token: Option<LeaveToken>,
 }
 

@@ -7,16 +7,14 @@
 //! | [`model`] | `ModelClient` | a search of the site's pages; an OpenAI-compatible API |
 //! | [`cluster`] | all of these and `RateLimiter` | PostgreSQL, and Redis or Valkey: everything that only several nodes need |
 //! | [`files`] | `BlockList`, `CountStore`, `QuestionStore` | files of the data directory; also the directory itself, backups, and files named by flags |
-//! | [`system`] | `Clock`, `Entropy` | the operating system; also the user and the limit on open files |
+//! | [`system`] | `Clock`, `Entropy` | the operating system; also the user, limits, and work with a deadline |
 //!
 //! | Module | Shared by the above, or used by `main` |
 //! |---|---|
 //! | [`tls`] | certificates of the built-in TLS, from files or from ACME |
-//! | [`listener`] | the public listener |
-//! | [`systemd`] | sockets passed by the service manager, and notifications to it |
+//! | [`listener`] | the public listener, the sockets passed by the service manager, and notifications to it |
 //! | [`admin_socket`] | the socket of the operator's commands |
 //! | [`supervisor`] | workers, restarted when they end |
-//! | [`threads`] | a check that the system grants enough threads, and work with a deadline |
 //! | `entry` | the stored forms of contacts, deliveries and keys |
 //! | `lenient_json` | JSON as other programs write it |
 
@@ -32,6 +30,4 @@ pub mod model;
 pub mod outbound;
 pub mod supervisor;
 pub mod system;
-pub mod systemd;
-pub mod threads;
 pub mod tls;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 
-use crate::adapters::cluster::postgres::{Filling, Migration, PostgresStore, Stored};
+use crate::adapters::cluster::postgres::{Filling, Migration, PostgresStore, Stored, counts_of};
 use crate::adapters::files::counts::FileCountStore;
 use crate::adapters::files::data_dir::{COUNTS, DataDir};
 use crate::adapters::ledger::LedgerStore;
@@ -100,8 +100,10 @@ async fn copy(
     let revocations = copy_all(&filling, RevocationList::list(ledger).await?).await?;
     let tombstones = copy_all(&filling, ledger.tombstones().await?).await?;
     let hours = counts.list(now.minus(KEPT_HOURS), now.next()).await?;
-    let hours_count = hours.len() as u64;
-    filling.add(hours.into_iter().collect()).await?;
+    let counted = hours
+        .iter()
+        .flat_map(|(hour, counts)| counts_of(*hour, counts));
+    filling.add(counted.collect()).await?;
     filling.commit().await?;
     Ok(json!({
         "contacts": contacts,
@@ -109,7 +111,7 @@ async fn copy(
         "erased_addresses": tombstones,
         "keys": keys,
         "revoked_agents": revocations,
-        "hours_of_counts": hours_count,
+        "hours_of_counts": hours.len(),
     }))
 }
 

@@ -5,7 +5,7 @@ use std::io;
 
 use tokio::task::spawn_blocking;
 
-use crate::adapters::files::open_error::OpenError;
+use crate::adapters::files::OpenError;
 use crate::ports::StoreError;
 use crate::wiring::StoresError;
 

@@ -12,11 +12,9 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::adapters::admin_socket::AdminSocket;
-use crate::adapters::listener::PublicSocket;
+use crate::adapters::listener::{self, NotifyState, PassedSockets, PublicSocket};
 use crate::adapters::supervisor::supervise;
-use crate::adapters::system::{SystemEntropy, fit_connections, user_id};
-use crate::adapters::systemd::{self, NotifyState, PassedSockets};
-use crate::adapters::threads::write_to_pipe;
+use crate::adapters::system::{SystemEntropy, fit_connections, user_id, write_to_pipe};
 use crate::app::App;
 use crate::config::Args;
 use crate::http::answer::cors::AllowedOrigins;
@@ -103,7 +101,7 @@ pub async fn serve_until_stopped(
     let site = wiring::site(args, &settings, problem::pages());
     let site = site.map_err(ServeError::Flag)?;
     let model = wiring::model_client(args, &site, &interrupt).map_err(ServeError::Flag)?;
-    systemd::notify(None, "opening the stores");
+    listener::notify(None, "opening the stores");
     let windows = WindowsFor::Service;
     let opened = stores.open(args, windows, settings, Arc::clone(&metrics));
     let app = match opened.await {
@@ -211,7 +209,7 @@ fn at(what: String) -> impl FnOnce(io::Error) -> io::Error {
 /// Notifies the service manager, the log and standard output that the service listens.
 fn announce(args: &Args, bound: SocketAddr) {
     let listening = format!("listening on {}://{bound}", args.scheme());
-    systemd::notify(Some(NotifyState::Ready), &listening);
+    listener::notify(Some(NotifyState::Ready), &listening);
     // Not earlier: a failed start is one line.
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
@@ -304,7 +302,7 @@ fn stop_signal(
     Ok(async move {
         signals.next().await;
         let status = "stopping: requests in flight may finish";
-        systemd::notify(Some(NotifyState::Stopping), status);
+        listener::notify(Some(NotifyState::Stopping), status);
         metrics.stopping.cancel();
         tracing::info!("stopping: requests in flight may finish, unless a second signal comes");
         let stopped_at_once = interrupt.clone();

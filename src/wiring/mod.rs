@@ -14,8 +14,8 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 
 use crate::adapters::cluster::postgres::PostgresOpenError;
+use crate::adapters::files::OpenError;
 use crate::adapters::files::data_dir::TLS;
-use crate::adapters::files::open_error::OpenError;
 use crate::adapters::files::operator_file::{self, PasswordFile};
 use crate::adapters::files::site_dir::{self, SiteDir};
 use crate::adapters::model::PassageModelClient;

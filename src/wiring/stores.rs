@@ -6,20 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::adapters::cluster::FallbackRateLimiter;
-use crate::adapters::cluster::credential_cache::CredentialCache;
-use crate::adapters::files::SystemFiles;
 use crate::adapters::files::block_list::FileBlockList;
 use crate::adapters::files::counts::FileCountStore;
 use crate::adapters::files::data_dir::{
     BLOCKS, COUNTS, DataDir, LEDGER, NodeLock, QUESTIONS, WINDOWS, create_and_lock,
 };
-use crate::adapters::files::open_error::OpenError;
 use crate::adapters::files::questions::FileQuestionStore;
+use crate::adapters::files::{OpenError, SystemFiles};
 use crate::adapters::ledger::{LedgerStore, Tuning};
 use crate::adapters::limiter::{SledRateLimiter, SledWindowStore, WINDOWS_MAX};
 use crate::adapters::model::PassageModelClient;
-use crate::adapters::system::{SystemClock, SystemEntropy};
-use crate::adapters::threads::run_within;
+use crate::adapters::system::{SystemClock, SystemEntropy, run_within};
 use crate::app::App;
 use crate::config::{Args, EngineArgs, WebhookMode};
 use crate::domain::{Policies, PolicyName, Quota, SecretKeys, Settings};
@@ -92,9 +89,9 @@ impl Stores {
         Ok(App {
             contacts: opened.records.clone(),
             deliveries: opened.records.clone(),
-            maintenance: opened.records,
-            keys: opened.credentials.clone(),
-            revocations: opened.credentials,
+            maintenance: opened.records.clone(),
+            keys: opened.records.clone(),
+            revocations: opened.records,
             counts: opened.counts,
             limiter: opened.limiter,
             secrets: opened.secrets,
@@ -132,8 +129,7 @@ impl Stores {
         let ledger = Arc::new(LedgerStore::open_with(&data_dir, &tuning)?);
         self.ledger = Some(Arc::clone(&ledger));
         Ok(Opened {
-            records: ledger.clone(),
-            credentials: ledger,
+            records: ledger,
             counts: Arc::new(FileCountStore::open(&dir.join(COUNTS))),
             limiter,
             secrets: data_dir.secret().keys(),
@@ -172,7 +168,6 @@ impl Stores {
         };
         let store = engines::open_store(args, &secret, metrics, is_service).await?;
         Ok(Opened {
-            credentials: Arc::new(CredentialCache::new(store.clone(), store.clone())),
             records: store.clone(),
             counts: store,
             limiter,
@@ -268,16 +263,15 @@ pub async fn open_stopped(args: &Args, with_windows: bool) -> Result<(App, Store
     Ok((opened.await?, stores))
 }
 
-trait Records: ContactStore + DeliveryQueue + StoreMaintenance {}
-impl<S: ContactStore + DeliveryQueue + StoreMaintenance> Records for S {}
-
-trait Credentials: KeyIssuer + RevocationList {}
-impl<S: KeyIssuer + RevocationList> Credentials for S {}
+trait Records: ContactStore + DeliveryQueue + StoreMaintenance + KeyIssuer + RevocationList {}
+impl<S: ContactStore + DeliveryQueue + StoreMaintenance + KeyIssuer + RevocationList> Records
+    for S
+{
+}
 
 /// The stores of a data directory, or those that several nodes share.
 struct Opened {
     records: Arc<dyn Records>,
-    credentials: Arc<dyn Credentials>,
     counts: Arc<dyn CountStore>,
     limiter: Arc<dyn RateLimiter>,
     secrets: SecretKeys,

@@ -9,11 +9,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use landing_api::adapters::files::SystemFiles;
 use landing_api::adapters::files::backup::{Restored, Written, write};
 use landing_api::adapters::files::block_list::FileBlockList;
 use landing_api::adapters::files::data_dir;
-use landing_api::adapters::files::open_error::OpenError;
+use landing_api::adapters::files::{OpenError, SystemFiles};
 use landing_api::domain::contact::Contact;
 use landing_api::ports::{BlockList as _, ContactStore, KeyIssuer};
 use tar::{Archive, Builder, EntryType, Header};

@@ -188,6 +188,6 @@ fn a_start_with_a_file_that_cannot_be_read_is_refused_by_its_line() {
     assert!(check().contains("line 2 is not a blocked network"));
     fs::remove_file(&path).unwrap();
     make_fifo(&path);
-    assert!(refusal(dir.path()).contains("not a regular file of at most"));
-    assert!(check().contains("not a regular file of at most"));
+    assert!(refusal(dir.path()).contains("blocks.jsonl: is not a regular file"));
+    assert!(check().contains("is not a regular file"));
 }

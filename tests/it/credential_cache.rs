@@ -1,15 +1,13 @@
 //! The cache of look-ups over the stores of a network.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use landing_api::adapters::cluster::credential_cache::CredentialCache;
 use landing_api::domain::agent::Registration;
-use landing_api::domain::credential::{Fingerprint, KeyRecord};
+use landing_api::domain::credential::KeyRecord;
 use landing_api::domain::time::Timestamp;
-use landing_api::ports::{KeyIssuer, PageStream, RevocationList, StoreError};
-use tokio::sync::Semaphore;
+use landing_api::ports::{KeyIssuer, RevocationList, StoreError};
+use tokio::sync::oneshot;
 use tokio::time::advance;
 
 use crate::fixtures::key_record;
@@ -18,27 +16,18 @@ use crate::twins::{MemoryKeyIssuer, MemoryRevocationList};
 const START: Timestamp = Timestamp::from_ms(1_800_000_000_000);
 
 /// A node, and the stores that it shares with others.
+#[derive(Default)]
 struct Node {
-    keys: Arc<MemoryKeyIssuer>,
-    revocations: Arc<MemoryRevocationList>,
-    cache: CredentialCache,
+    keys: MemoryKeyIssuer,
+    revocations: MemoryRevocationList,
+    known_keys: CredentialCache<KeyRecord>,
+    known_revocations: CredentialCache<bool>,
 }
 
 impl Node {
-    fn new() -> Self {
-        let keys = Arc::new(MemoryKeyIssuer::default());
-        let revocations = Arc::new(MemoryRevocationList::default());
-        let cache = CredentialCache::new(keys.clone(), revocations.clone());
-        Self {
-            keys,
-            revocations,
-            cache,
-        }
-    }
-
     /// A node whose store has the key.
     async fn with_key() -> Self {
-        let node = Self::new();
+        let node = Self::default();
         node.keys.issue(key()).await.unwrap();
         node
     }
@@ -54,7 +43,7 @@ impl Node {
     /// Fails unless the key is there, and this is told of it and of the registration.
     async fn check_revoked(&self, expected: Result<bool, StoreError>) {
         assert_eq!(self.key().await, expected.clone().map(Some));
-        assert_eq!(self.cache.is_revoked(&registration()).await, expected);
+        assert_eq!(self.is_revoked(&registration()).await, expected);
     }
 
     fn fail(&self, failure: Option<StoreError>) {
@@ -64,8 +53,17 @@ impl Node {
 
     /// Whether the key is found, and whether it is revoked.
     async fn key(&self) -> Result<Option<bool>, StoreError> {
-        let found = self.cache.find(&key().fingerprint).await?;
+        let fingerprint = key().fingerprint;
+        let ask = self.keys.find(&fingerprint);
+        let found = self.known_keys.look_up(fingerprint, ask).await?;
         Ok(found.map(|key| key.revoked_at.is_some()))
+    }
+
+    async fn is_revoked(&self, registration: &Registration) -> Result<bool, StoreError> {
+        let ask = async { self.revocations.is_revoked(registration).await.map(Some) };
+        let known = &self.known_revocations;
+        let found = known.look_up(registration.fingerprint(), ask).await?;
+        Ok(found.unwrap())
     }
 }
 
@@ -98,20 +96,17 @@ async fn what_is_revoked_elsewhere_is_refused_after_five_seconds() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_revoked_here_is_refused_at_once() {
-    let node = Node::new();
-    node.cache.issue(key()).await.unwrap();
+    let node = Node::with_key().await;
     node.check_revoked(Ok(false)).await;
-    let revoked = KeyIssuer::revoke(&node.cache, &key().fingerprint, START).await;
-    assert_eq!(revoked, Ok(true));
-    assert_eq!(node.key().await, Ok(Some(true)));
-    let revoked = RevocationList::revoke(&node.cache, &registration(), START).await;
-    assert_eq!(revoked, Ok(true));
+    node.revoke_elsewhere().await;
+    node.known_keys.forget(&key().fingerprint);
+    node.known_revocations.forget(&registration().fingerprint());
     node.check_revoked(Ok(true)).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_key_that_is_not_known_is_looked_up_each_time() {
-    let node = Node::new();
+    let node = Node::default();
     assert_eq!(node.key().await, Ok(None));
     // Another node issues it.
     node.keys.issue(key()).await.unwrap();
@@ -143,7 +138,7 @@ async fn while_the_store_is_away_answers_are_used_for_a_minute() {
     // What was never seen is not known.
     node.fail(Some(away()));
     let other = Registration::new([2; 16], START);
-    assert_eq!(node.cache.is_revoked(&other).await, Err(away()));
+    assert_eq!(node.is_revoked(&other).await, Err(away()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -169,53 +164,15 @@ async fn an_answer_in_vain_is_not_asked_for_again_at_once_and_makes_none_good_fo
     node.check_revoked(Err(away())).await;
 }
 
-/// Its answers are on their way until they may arrive.
-struct SlowKeyIssuer {
-    keys: MemoryKeyIssuer,
-    may_arrive: Semaphore,
-}
-
-#[async_trait]
-impl KeyIssuer for SlowKeyIssuer {
-    async fn issue(&self, record: KeyRecord) -> Result<(), StoreError> {
-        self.keys.issue(record).await
-    }
-
-    async fn find(&self, fingerprint: &Fingerprint) -> Result<Option<KeyRecord>, StoreError> {
-        let found = self.keys.find(fingerprint).await;
-        self.may_arrive.acquire().await.unwrap().forget();
-        found
-    }
-
-    async fn list(&self) -> Result<PageStream<KeyRecord>, StoreError> {
-        self.keys.list().await
-    }
-
-    async fn revoke(&self, fingerprint: &Fingerprint, now: Timestamp) -> Result<bool, StoreError> {
-        self.keys.revoke(fingerprint, now).await
-    }
-
-    fn check(&self) -> Result<(), StoreError> {
-        self.keys.check()
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_a_revocation_overtook_is_not_remembered() {
-    let keys = Arc::new(SlowKeyIssuer {
-        keys: MemoryKeyIssuer::default(),
-        may_arrive: Semaphore::new(0),
-    });
-    let revocations = Arc::new(MemoryRevocationList::default());
-    let cache = CredentialCache::new(keys.clone(), revocations);
-    keys.issue(key()).await.unwrap();
-    let print = key().fingerprint;
-    let mut slow = Box::pin(cache.find(&print));
+    let (cache, print) = (CredentialCache::default(), key().fingerprint);
+    let (arrive, arrived) = oneshot::channel();
+    let mut slow = Box::pin(cache.look_up(print, async { Ok(arrived.await.ok()) }));
     assert!(futures_util::poll!(&mut slow).is_pending());
-    let revoked = KeyIssuer::revoke(&cache, &print, START).await;
-    assert_eq!(revoked, Ok(true));
-    keys.may_arrive.add_permits(2);
-    assert_eq!(slow.await, Ok(Some(key())));
-    let found = cache.find(&print).await.unwrap().unwrap();
-    assert_eq!(found.revoked_at, Some(START));
+    cache.forget(&print);
+    arrive.send("before").unwrap();
+    assert_eq!(slow.await, Ok(Some("before")));
+    let found = cache.look_up(print, async { Ok(Some("after")) });
+    assert_eq!(found.await, Ok(Some("after")));
 }

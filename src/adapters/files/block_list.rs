@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::{Block, BlockedAddresses, BlockedNetwork, Timestamp};
 use crate::ports::{BlockList, StoreError};
 
-use crate::adapters::files::open_error::OpenError;
+use crate::adapters::files::OpenError;
 use crate::adapters::files::small_file::{SmallFile, in_background, json_lines, read_lines};
 
 /// Largest file that is read: about ten times as many networks as the operator may block.

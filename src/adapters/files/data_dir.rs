@@ -16,11 +16,10 @@ use crate::ports::{Entropy, random};
 use crate::adapters::admin_socket;
 use crate::adapters::files::block_list;
 use crate::adapters::files::counts;
-use crate::adapters::files::open_error::OpenError;
 use crate::adapters::files::operator_file::read_secret_bytes;
 use crate::adapters::files::{
-    Files, PRIVATE_DIRECTORY, PRIVATE_FILE, SystemFiles, close_to_others, if_there, remove_any,
-    remove_for_good, sync_parent, write_whole,
+    Files, OpenError, PRIVATE_DIRECTORY, PRIVATE_FILE, SystemFiles, close_to_others, if_there,
+    remove_any, remove_for_good, sync_parent, write_whole,
 };
 pub(crate) use crate::adapters::ledger::record::LEDGER;
 use crate::adapters::ledger::record::{Ledger, preview};

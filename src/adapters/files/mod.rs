@@ -3,7 +3,6 @@
 //! | Module | Files |
 //! |---|---|
 //! | [`data_dir`] | the data directory with lock and secret; a node's directory, which has only the lock |
-//! | [`open_error`] | reasons why it cannot be opened |
 //! | [`block_list`], [`counts`], [`questions`] | blocked networks, hourly counts, unanswered questions |
 //! | `small_file` | one of these three, read and replaced whole |
 //! | [`backup`] | archives of a data directory, written while the service runs, and restored |
@@ -13,7 +12,6 @@ pub mod backup;
 pub mod block_list;
 pub mod counts;
 pub mod data_dir;
-pub mod open_error;
 pub mod operator_file;
 pub mod part_file;
 pub(crate) mod pem;
@@ -23,19 +21,80 @@ mod small_file;
 
 use std::fmt::Debug;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::ports::StoreError;
 
 use crate::adapters::system::user_id;
+
+/// The data directory cannot be used. The text is one line for the operator: the problem and its solution.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another process holds the lock.
+    #[error("data directory {} is in use by another process: stop it, or choose another --data-dir", .0.display())]
+    InUse(PathBuf),
+    /// A command was given a directory that no service has used.
+    #[error("{} is not a data directory: give the --data-dir of the service", .0.display())]
+    NoDataDir(PathBuf),
+    /// An operation of the file system failed.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// The operation, as a verb: "read".
+        action: &'static str,
+        path: PathBuf,
+        /// The reason from the operating system.
+        source: io::Error,
+    },
+    /// The ledger was written by another version.
+    #[error(
+        "{} has format {format}, but this version reads format {own}: start the version that wrote it, or \
+         restore a backup that this version made",
+        path.display()
+    )]
+    ForeignFormat {
+        path: PathBuf,
+        format: u64,
+        /// The format of this version.
+        own: u64,
+    },
+    /// The ledger lost acknowledged data.
+    #[error(
+        "{0} is damaged at line {line}: {reason}; restore it from a backup, or keep every intact \
+         line and drop the rest with `landing-api ledger repair --data-dir {1}`",
+        .path.display(), .path.parent().unwrap_or(.path).display()
+    )]
+    Damaged {
+        path: PathBuf,
+        /// The first damaged line; the head is line 1.
+        line: u64,
+        reason: String,
+    },
+    /// The directory or the backup is refused, for the reason in the text.
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl OpenError {
+    /// Adds the operation and the path to an error of the file system.
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self::Io {
+            action,
+            path,
+            source,
+        }
+    }
+}
 
 /// Mode of files that only the service's own user may read or write.
 pub(crate) const PRIVATE_FILE: u32 = 0o600;
 
 /// Mode of directories that only the service's own user may enter.
 pub(crate) const PRIVATE_DIRECTORY: u32 = 0o700;
+
+const NOT_REGULAR: &str = "is not a regular file";
 
 /// Size of reads and writes.
 pub(crate) const BUFFER_BYTES: usize = 64 * 1024;
@@ -243,6 +302,31 @@ pub(crate) fn append_whole(file: &mut dyn AppendFile, bytes: &[u8]) -> io::Resul
         io::ErrorKind::StorageFull,
         format!("only {taken} of {} bytes were written", bytes.len()),
     ))
+}
+
+/// The bytes of a regular file of up to `bytes_max`.
+pub(crate) fn read_up_to(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    read_open(open_regular(path)?, bytes_max)
+}
+
+/// Opens a regular file for reading.
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+    // Opening a pipe blocks until it has a writer.
+    match fs::metadata(path)?.is_file() {
+        true => File::open(path),
+        false => Err(io::Error::other(NOT_REGULAR)),
+    }
+}
+
+/// The rest of a file of up to `bytes_max`.
+pub(crate) fn read_open(file: File, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(bytes_max + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > bytes_max {
+        let reason = format!("is larger than {bytes_max} bytes");
+        return Err(io::Error::other(reason));
+    }
+    Ok(bytes)
 }
 
 /// The result of an operation on a file, or `None` if it does not exist.

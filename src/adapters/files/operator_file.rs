@@ -1,12 +1,12 @@
 //! Reads files named by flags.
 
-use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use tokio::task::spawn_blocking;
 
+use crate::adapters::files::{open_regular, read_open, read_up_to};
 use crate::adapters::system::user_id;
 
 const FILE_BYTES_MAX: u64 = 64 * 1024;
@@ -14,7 +14,6 @@ const IMAGE_BYTES_MAX: u64 = 1024 * 1024;
 const AUTHORITIES_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// Reasons to refuse a file, besides the system's. No error quotes the content.
-const NOT_REGULAR: &str = "is not a regular file";
 const EMPTY: &str = "is empty";
 const EXPOSED: &str = "can be read by other users: run chmod 600 on it, or make root its owner and let a \
                        group read it";
@@ -42,7 +41,7 @@ pub fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
 /// # Errors
 /// When it cannot be read, or is larger.
 pub fn read_image(path: &Path) -> io::Result<Vec<u8>> {
-    read_open(open_regular(path)?, IMAGE_BYTES_MAX)
+    read_up_to(path, IMAGE_BYTES_MAX)
 }
 
 /// Like [`read_bytes`], for a file that only root or this user may change.
@@ -120,31 +119,6 @@ fn is_private(owner: u32, mode: u32) -> bool {
     mode & others == 0
 }
 
-/// The bytes of a regular file of up to `bytes_max`.
-pub(super) fn read_up_to(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    read_open(open_regular(path)?, bytes_max)
-}
-
-/// Opens a regular file for reading.
-pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
-    // Opening a pipe blocks until it has a writer.
-    match fs::metadata(path)?.is_file() {
-        true => File::open(path),
-        false => Err(io::Error::other(NOT_REGULAR)),
-    }
-}
-
-/// The rest of a file of up to `bytes_max`.
-pub(super) fn read_open(file: File, bytes_max: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    file.take(bytes_max + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > bytes_max {
-        let reason = format!("is larger than {bytes_max} bytes");
-        return Err(io::Error::other(reason));
-    }
-    Ok(bytes)
-}
-
 fn text(bytes: Vec<u8>) -> io::Result<String> {
     let text = String::from_utf8(bytes);
     let text = text.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
@@ -156,10 +130,12 @@ fn text(bytes: Vec<u8>) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::{Permissions, set_permissions, write};
+    use std::fs::{self, Permissions, set_permissions, write};
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     use rustix::fs::{CWD, Mode, mkfifoat};
+
+    use crate::adapters::files::NOT_REGULAR;
 
     use super::*;
 

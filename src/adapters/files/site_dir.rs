@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::adapters::files::operator_file::read_open;
+use crate::adapters::files::read_open;
 
 // All files are held in memory.
 

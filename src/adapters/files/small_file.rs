@@ -1,6 +1,5 @@
 //! Small files of JSON lines: read whole, and replaced whole at each change.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +9,7 @@ use tokio::task::spawn_blocking;
 
 use crate::ports::StoreError;
 
-use crate::adapters::files::{SystemFiles, if_there, store_error, write_whole};
+use crate::adapters::files::{SystemFiles, if_there, read_up_to, store_error, write_whole};
 
 /// A value in memory and in a file.
 #[derive(Debug)]
@@ -72,27 +71,18 @@ pub(super) async fn in_background<T: Send + 'static>(
 /// The parsed lines of the file at `path`, each of which is `what`; none if it is missing.
 ///
 /// # Errors
-/// When it cannot be read. [`io::ErrorKind::InvalidData`] if it is not a regular file, is too long or is not UTF-8, or
-/// for the first line that `parse` refuses.
+/// When it cannot be read, is not a regular file or is too long, and for the first line that `parse` refuses.
 pub(super) fn read_lines<T>(
     path: &Path,
     bytes_max: u64,
     what: &str,
     parse: impl Fn(&str) -> Option<T>,
 ) -> io::Result<Vec<T>> {
-    let invalid = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
-    let Some(metadata) = if_there(fs::metadata(path))? else {
-        return Ok(Vec::new());
-    };
-    // Opening a pipe could block forever.
-    if !metadata.is_file() || metadata.len() > bytes_max {
-        let why = format!("not a regular file of at most {bytes_max} bytes");
-        return Err(invalid(why));
-    }
-    let text = fs::read_to_string(path)?;
+    let bytes = if_there(read_up_to(path, bytes_max))?.unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
     let lines = (1..).zip(text.lines()).map(|(number, line)| {
-        let refused = || invalid(format!("line {number} is not {what}: correct or remove it"));
-        parse(line).ok_or_else(refused)
+        let refused = || format!("line {number} is not {what}: correct or remove it");
+        parse(line).ok_or_else(|| io::Error::other(refused()))
     });
     lines.collect()
 }

@@ -16,9 +16,8 @@ use crate::domain::{
 };
 use crate::ports::{ContactStore, ContactStream, ERASED_MAX, PageStream, REFUSED_MS, StoreError};
 
-use super::deliveries::{queue, remove_naming};
 use super::draft::Draft;
-use super::record::{Flaw, Hex, Identity, LEDGER, State};
+use super::record::{Content as _, Flaw, Hex, Identity, LEDGER, State};
 use super::store::LedgerStore;
 use super::writer::LedgerWriter;
 
@@ -27,17 +26,17 @@ impl ContactStore for LedgerStore {
     async fn keep(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
         let tombstones = self.tombstone_key.clone();
         self.commit(Some(sign_up.at), move |draft| {
-            let known = draft.contact(&sign_up.email)?;
+            let known = draft.get(&Identity::contact(&sign_up.email))?;
             keep_text(draft, &sign_up)?;
             let address = tombstone(&tombstones, &sign_up.email);
-            let is_refused = refused_until(draft.find(&address)?, sign_up.at).is_some();
+            let is_refused = refused_until(draft.get(&address)?, sign_up.at).is_some();
             if !is_refused {
                 draft.remove(address)?;
             }
             let (contact, subscription, notice) = Contact::signed_up(known, sign_up);
             draft.put(State::Contact(contact))?;
             let is_due = |due: &Delivery| !(is_refused && due.kind.channel() == Channel::Mail);
-            notify(draft, notice.filter(is_due))?;
+            draft.queue(notice.filter(is_due))?;
             Ok(subscription)
         })
         .await
@@ -54,12 +53,11 @@ impl ContactStore for LedgerStore {
             found
         });
         let found = found.await?;
-        Ok(found.and_then(|(_place, state)| state.into_contact()))
+        Ok(found.and_then(|(_place, state)| Contact::of(state)))
     }
 
     async fn find_by_token(&self, token: &LeaveToken) -> Result<Option<Contact>, StoreError> {
-        let found = self.look_up(Identity::token(token)).await?;
-        Ok(found.and_then(State::into_contact))
+        self.look_up(Identity::token(token)).await
     }
 
     async fn leave(
@@ -70,24 +68,14 @@ impl ContactStore for LedgerStore {
     ) -> Result<bool, StoreError> {
         let token = *token;
         self.commit(Some(now), move |draft| {
-            let Some(mut contact) = with_token(draft, &token)? else {
-                return Ok(false);
-            };
-            if !contact.leave(now) {
-                return Ok(false);
-            }
-            // The webhook must not be notified of the sign-up after the unsubscribe.
-            remove_naming(draft, &contact.email)?;
-            draft.put(State::Contact(contact))?;
-            notify(draft, notice)?;
-            Ok(true)
+            let known = with_token(draft, &token)?;
+            draft.change(known, notice, |contact| contact.leave(now))
         })
         .await
     }
 
     async fn consent_text(&self, digest: &TextDigest) -> Result<Option<String>, StoreError> {
-        let found = self.look_up(Identity::consent_text(digest)).await?;
-        Ok(found.and_then(State::into_consent_text))
+        self.look_up(Identity::consent_text(digest)).await
     }
 
     async fn confirm(
@@ -99,14 +87,8 @@ impl ContactStore for LedgerStore {
     ) -> Result<bool, StoreError> {
         let token = *token;
         self.commit(Some(now), move |draft| {
-            let found = with_token(draft, &token)?;
-            let Some(mut contact) = found.filter(Contact::is_pending) else {
-                return Ok(false);
-            };
-            contact.confirm(now, ip);
-            draft.put(State::Contact(contact))?;
-            notify(draft, notice)?;
-            Ok(true)
+            let known = with_token(draft, &token)?;
+            draft.change(known, notice, |contact| contact.confirm(now, ip))
         })
         .await
     }
@@ -130,15 +112,14 @@ impl ContactStore for LedgerStore {
         now: Timestamp,
     ) -> Result<Option<Timestamp>, StoreError> {
         let found = self.look_up(tombstone(&self.tombstone_key, email)).await?;
-        Ok(refused_until(found.as_ref(), now))
+        Ok(refused_until(found, now))
     }
 
     async fn allow(&self, email: &EmailAddress) -> Result<(), StoreError> {
         let identity = tombstone(&self.tombstone_key, email);
         self.commit(None, move |draft| {
-            let found = draft.find(&identity)?.cloned();
-            let refused = found.and_then(State::into_tombstone);
-            let Some(mut tombstone) = refused.filter(|found| found.refused_at.is_some()) else {
+            let found: Option<Tombstone> = draft.get(&identity)?;
+            let Some(mut tombstone) = found.filter(|found| found.refused_at.is_some()) else {
                 return Ok(());
             };
             tombstone.refused_at = None;
@@ -171,7 +152,7 @@ impl ContactStore for LedgerStore {
             let at = contact.subscribed_at;
             since.is_none_or(|since| since <= at) && until.is_none_or(|until| at < until)
         };
-        Ok(self.pages(move |state| state.into_contact().filter(is_wanted)))
+        Ok(self.pages(move |state| Contact::of(state).filter(is_wanted)))
     }
 
     async fn count(
@@ -248,14 +229,12 @@ impl ContactStore for LedgerStore {
 
 /// Expires the contact with this token, if it is still unconfirmed. Returns whether it was.
 fn expire(draft: &mut Draft<'_>, tombstones: &MacKey, token: &LeaveToken) -> Result<bool, Flaw> {
-    let Some(mut contact) = with_token(draft, token)?.filter(Contact::is_pending) else {
+    let Some(contact) = with_token(draft, token)?.filter(Contact::is_pending) else {
         return Ok(false);
     };
-    if contact.expire() {
-        remove_naming(draft, &contact.email)?;
-        draft.put(State::Contact(contact))?;
-    } else {
-        forget(draft, tombstones, &contact.email, None)?;
+    let email = contact.email.clone();
+    if !draft.change(Some(contact), None, Contact::expire)? {
+        forget(draft, tombstones, &email, None)?;
     }
     Ok(true)
 }
@@ -266,7 +245,7 @@ impl LedgerStore {
     /// # Errors
     /// [`StoreError::Unavailable`] when the store cannot be read.
     pub async fn tombstones(&self) -> Result<PageStream<Tombstone>, StoreError> {
-        Ok(self.pages(State::into_tombstone))
+        Ok(self.pages(Tombstone::of))
     }
 
     /// The texts of consents, for a store that takes over.
@@ -274,7 +253,7 @@ impl LedgerStore {
     /// # Errors
     /// [`StoreError::Unavailable`] when the store cannot be read.
     pub async fn consent_texts(&self) -> Result<PageStream<String>, StoreError> {
-        Ok(self.pages(State::into_consent_text))
+        Ok(self.pages(String::of))
     }
 }
 
@@ -284,10 +263,9 @@ fn tombstone(key: &MacKey, email: &EmailAddress) -> Identity {
 }
 
 /// End of the suppression of the address with this tombstone, if its recipient refused within [`REFUSED_MS`].
-fn refused_until(tombstone: Option<&State>, now: Timestamp) -> Option<Timestamp> {
-    let refused_at = tombstone?.clone().into_tombstone()?.refused_at;
-    let until = refused_at.map(|at| at.plus_ms(REFUSED_MS));
-    until.filter(|until| now < *until)
+fn refused_until(tombstone: Option<Tombstone>, now: Timestamp) -> Option<Timestamp> {
+    let until = tombstone?.refused_at?.plus_ms(REFUSED_MS);
+    Some(until).filter(|until| now < *until)
 }
 
 /// Records that the address is forgotten, known or not, and when its recipient refused, if so. Returns whether
@@ -299,7 +277,7 @@ fn forget(
     refused_at: Option<Timestamp>,
 ) -> Result<bool, Flaw> {
     let was_known = draft.remove(Identity::contact(email))?;
-    remove_naming(draft, email)?;
+    draft.remove_naming(email)?;
     let tombstone = State::Tombstone(Tombstone {
         address: email.tombstone(tombstones),
         refused_at,
@@ -312,18 +290,12 @@ fn forget(
 
 /// The contact with this token.
 fn with_token(draft: &mut Draft<'_>, token: &LeaveToken) -> Result<Option<Contact>, Flaw> {
-    let found = draft.find(&Identity::token(token))?.cloned();
-    let Some(contact) = found.and_then(State::into_contact) else {
+    let Some(contact) = draft.get::<Contact>(&Identity::token(token))? else {
         return Ok(None);
     };
     // This batch may have changed it.
-    let last = draft.contact(&contact.email)?;
+    let last: Option<Contact> = draft.get(&Identity::contact(&contact.email))?;
     Ok(last.filter(|last| last.leave_token == Some(*token)))
-}
-
-/// Queues the delivery caused by a change.
-fn notify(draft: &mut Draft<'_>, notice: Option<Delivery>) -> Result<(), Flaw> {
-    notice.map_or(Ok(()), |delivery| queue(draft, delivery))
 }
 
 /// Stores the text of a consent, if it is not stored yet.
@@ -343,7 +315,7 @@ fn import(
     tombstones: &MacKey,
     unforget: bool,
 ) -> Result<ImportOutcome, Flaw> {
-    if draft.contact(&row.email)?.is_some() {
+    if draft.find(&Identity::contact(&row.email))?.is_some() {
         return Ok(ImportOutcome::Known);
     }
     let address = tombstone(tombstones, &row.email);

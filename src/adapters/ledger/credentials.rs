@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use crate::domain::{Fingerprint, KeyRecord, Registration, RevokedRegistration, Timestamp};
 use crate::ports::{KeyIssuer, PageStream, RevocationList, StoreError};
 
-use super::record::{Identity, State};
+use super::record::{Content as _, Identity, State};
 use super::store::LedgerStore;
 
 #[async_trait]
@@ -18,20 +18,18 @@ impl KeyIssuer for LedgerStore {
     }
 
     async fn find(&self, fingerprint: &Fingerprint) -> Result<Option<KeyRecord>, StoreError> {
-        let found = self.look_up(Identity::key(fingerprint)).await?;
-        Ok(found.and_then(State::into_key))
+        self.look_up(Identity::key(fingerprint)).await
     }
 
     async fn list(&self) -> Result<PageStream<KeyRecord>, StoreError> {
-        Ok(self.pages(State::into_key))
+        Ok(self.pages(KeyRecord::of))
     }
 
     async fn revoke(&self, fingerprint: &Fingerprint, now: Timestamp) -> Result<bool, StoreError> {
         let identity = Identity::key(fingerprint);
         self.commit(Some(now), move |draft| {
-            let known = draft.find(&identity)?.cloned();
-            let active = known.and_then(State::into_key);
-            let Some(mut key) = active.filter(|key| key.revoked_at.is_none()) else {
+            let known: Option<KeyRecord> = draft.get(&identity)?;
+            let Some(mut key) = known.filter(|key| key.revoked_at.is_none()) else {
                 return Ok(false);
             };
             key.revoked_at = Some(now);
@@ -68,13 +66,11 @@ impl RevocationList for LedgerStore {
     }
 
     async fn is_revoked(&self, registration: &Registration) -> Result<bool, StoreError> {
-        Ok(self
-            .look_up(Identity::revocation(registration))
-            .await?
-            .is_some())
+        let revoked = self.look_up::<RevokedRegistration>(Identity::revocation(registration));
+        Ok(revoked.await?.is_some())
     }
 
     async fn list(&self) -> Result<PageStream<RevokedRegistration>, StoreError> {
-        Ok(self.pages(State::into_revocation))
+        Ok(self.pages(RevokedRegistration::of))
     }
 }

@@ -8,25 +8,20 @@ use async_trait::async_trait;
 use crate::adapters::files::data_dir::{held, mark_held};
 use crate::adapters::files::remove_for_good;
 use crate::domain::{
-    Channel, Delivery, DeliveryId, EmailAddress, MailOutcome, QueueStanding, Settled, Timestamp,
-    Turn,
+    Channel, Delivery, DeliveryId, EmailAddress, QueueStanding, Settled, Timestamp, Turn,
 };
 use crate::ports::{DeliveryQueue, PageStream, StoreError};
 
-use super::draft::{Draft, too_long};
+use super::draft::Draft;
 use super::generation::{Generation, log_unreadable};
-use super::record::{EVENT_BYTES_MAX, Flaw, Identity, State};
+use super::record::{Content as _, Flaw, Identity, State};
 use super::store::LedgerStore;
 
 #[async_trait]
 impl DeliveryQueue for LedgerStore {
     async fn add(&self, deliveries: Vec<Delivery>) -> Result<(), StoreError> {
         let at = deliveries.last().map(|delivery| delivery.queued_at);
-        self.commit(at, move |draft| {
-            let mut deliveries = deliveries.into_iter();
-            deliveries.try_for_each(|delivery| queue(draft, delivery))
-        })
-        .await
+        self.commit(at, move |draft| draft.queue(deliveries)).await
     }
 
     async fn take_due(
@@ -72,12 +67,11 @@ impl DeliveryQueue for LedgerStore {
     }
 
     async fn find(&self, id: DeliveryId) -> Result<Option<Delivery>, StoreError> {
-        let found = self.look_up(Identity::delivery(id)).await?;
-        Ok(found.and_then(State::into_delivery))
+        self.look_up(Identity::delivery(id)).await
     }
 
     async fn list(&self) -> Result<PageStream<Delivery>, StoreError> {
-        Ok(self.pages(State::into_delivery))
+        Ok(self.pages(Delivery::of))
     }
 
     async fn retry(&self, id: Option<DeliveryId>, now: Timestamp) -> Result<u64, StoreError> {
@@ -155,7 +149,10 @@ impl LedgerStore {
                 })?;
             }
             for (email, outcome) in settled.mails {
-                draft.attempt_unless_damaged(|draft| note_mail(draft, &email, outcome, now))?;
+                draft.attempt_unless_damaged(|draft| {
+                    let known = draft.get(&Identity::contact(&email))?;
+                    draft.change(known, None, |contact| contact.note_mail(outcome, now))
+                })?;
             }
             Ok(())
         });
@@ -193,60 +190,18 @@ fn read(generation: &Generation, ids: &[DeliveryId]) -> Result<Vec<Delivery>, Fl
         match generation.find(&Identity::delivery(*id)) {
             // It stays taken, so that it does not block others.
             Err(Flaw::Unreadable(place)) => log_unreadable(place),
-            found => deliveries.extend(found?.and_then(|(_, state)| state.into_delivery())),
+            found => deliveries.extend(found?.and_then(|(_, state)| Delivery::of(state))),
         }
     }
     Ok(deliveries)
 }
 
-/// Longest delivery that is queued, as JSON: its outcome needs some room.
-const QUEUED_BYTES_MAX: usize = EVENT_BYTES_MAX - 3 * 1024;
-
-pub(super) fn queue(draft: &mut Draft<'_>, delivery: Delivery) -> Result<(), Flaw> {
-    draft.put(State::Delivery(delivery))?;
-    match draft.last_bytes() {
-        bytes if bytes > QUEUED_BYTES_MAX => Err(too_long(bytes, QUEUED_BYTES_MAX)),
-        _ => Ok(()),
-    }
-}
-
 /// Makes a delivery due, if it exists.
 fn retry(draft: &mut Draft<'_>, id: DeliveryId, now: Timestamp) -> Result<bool, Flaw> {
-    let found = draft.find(&Identity::delivery(id))?.cloned();
-    let Some(mut delivery) = found.and_then(State::into_delivery) else {
+    let Some(mut delivery) = draft.get::<Delivery>(&Identity::delivery(id))? else {
         return Ok(false);
     };
     delivery.retry(now);
     draft.put(State::Delivery(delivery))?;
     Ok(true)
-}
-
-/// Records the outcome of the email that asks the contact to confirm, if the contact is still unconfirmed.
-fn note_mail(
-    draft: &mut Draft<'_>,
-    email: &EmailAddress,
-    outcome: MailOutcome,
-    now: Timestamp,
-) -> Result<bool, Flaw> {
-    let Some(mut contact) = draft.contact(email)? else {
-        return Ok(false);
-    };
-    let is_noted = contact.note_mail(outcome, now);
-    if is_noted {
-        draft.put(State::Contact(contact))?;
-    }
-    Ok(is_noted)
-}
-
-/// Removes the deliveries that contain an address.
-pub(super) fn remove_naming(draft: &mut Draft<'_>, email: &EmailAddress) -> Result<(), Flaw> {
-    for id in draft.naming(email) {
-        let identity = Identity::delivery(id);
-        if let Some(State::Delivery(delivery)) = draft.find(&identity)?
-            && delivery.email.as_ref() == Some(email)
-        {
-            draft.remove(identity)?;
-        }
-    }
-    Ok(())
 }

@@ -6,10 +6,13 @@ use std::io;
 
 use smallvec::SmallVec;
 
-use crate::domain::{Contact, DeliveryId, EmailAddress, Timestamp};
+use crate::domain::{Contact, ContactStatus, Delivery, DeliveryId, EmailAddress, Timestamp};
 
 use super::generation::{Generation, log_unreadable};
-use super::record::{EVENT_BYTES_MAX, Event, Flaw, Identity, Ledger, Place, State};
+use super::record::{Content, EVENT_BYTES_MAX, Event, Flaw, Identity, Ledger, Place, State};
+
+/// Longest delivery that is queued, as JSON: its outcome needs some room.
+const QUEUED_BYTES_MAX: usize = EVENT_BYTES_MAX - 3 * 1024;
 
 /// The events of a batch so far. Changes of one batch see each other.
 pub(super) struct Draft<'a> {
@@ -92,10 +95,9 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// The contact with this address.
-    pub(super) fn contact(&mut self, email: &EmailAddress) -> Result<Option<Contact>, Flaw> {
-        let state = self.find(&Identity::contact(email))?.cloned();
-        Ok(state.and_then(State::into_contact))
+    /// The content of that state.
+    pub(super) fn get<T: Content>(&mut self, identity: &Identity) -> Result<Option<T>, Flaw> {
+        Ok(self.find(identity)?.cloned().and_then(T::of))
     }
 
     /// Sets the state of its identity.
@@ -129,9 +131,7 @@ impl<'a> Draft<'a> {
 
     fn record(&mut self, identity: Identity, event: Event) -> Result<(), Flaw> {
         let line = serde_json::to_vec(&event).map_err(io::Error::from)?;
-        if line.len() > EVENT_BYTES_MAX {
-            return Err(too_long(line.len(), EVENT_BYTES_MAX));
-        }
+        check_length(line.len(), EVENT_BYTES_MAX)?;
         if let Some(known) = self.known.get_mut(&identity) {
             known.events.push(self.recorded.len());
         }
@@ -139,12 +139,55 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// All deliveries that contain this address, and possibly others.
-    pub(super) fn naming(&self, email: &EmailAddress) -> Vec<DeliveryId> {
+    /// Applies `change` to a contact, and queues the notice with it. Returns whether there is one, and `change`
+    /// returned true.
+    pub(super) fn change(
+        &mut self,
+        known: Option<Contact>,
+        notice: Option<Delivery>,
+        change: impl FnOnce(&mut Contact) -> bool,
+    ) -> Result<bool, Flaw> {
+        let Some(mut contact) = known else {
+            return Ok(false);
+        };
+        if !change(&mut contact) {
+            return Ok(false);
+        }
+        if contact.status() == ContactStatus::Unsubscribed {
+            // The webhook must not be notified of the sign-up after the unsubscribe.
+            self.remove_naming(&contact.email)?;
+        }
+        self.put(State::Contact(contact))?;
+        self.queue(notice)?;
+        Ok(true)
+    }
+
+    /// Queues deliveries.
+    pub(super) fn queue(
+        &mut self,
+        deliveries: impl IntoIterator<Item = Delivery>,
+    ) -> Result<(), Flaw> {
+        for delivery in deliveries {
+            self.put(State::Delivery(delivery))?;
+            check_length(self.last_bytes(), QUEUED_BYTES_MAX)?;
+        }
+        Ok(())
+    }
+
+    /// Removes the deliveries that contain an address.
+    pub(super) fn remove_naming(&mut self, email: &EmailAddress) -> Result<(), Flaw> {
         let deliveries = self.generation.table().deliveries();
         let mut naming = deliveries.naming(email.as_str());
         naming.extend(self.named.get(email).into_iter().flatten());
-        naming
+        for id in naming {
+            let identity = Identity::delivery(id);
+            if let Some(State::Delivery(delivery)) = self.find(&identity)?
+                && delivery.email.as_ref() == Some(email)
+            {
+                self.remove(identity)?;
+            }
+        }
+        Ok(())
     }
 
     /// Length of the last event, as JSON.
@@ -181,9 +224,12 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// The error of an event of this length as JSON.
-pub(super) fn too_long(bytes: usize, bytes_max: usize) -> Flaw {
-    Flaw::Io(io::Error::other(format!(
+/// Fails if an event of this length, as JSON, is too long.
+fn check_length(bytes: usize, bytes_max: usize) -> Result<(), Flaw> {
+    if bytes <= bytes_max {
+        return Ok(());
+    }
+    Err(Flaw::Io(io::Error::other(format!(
         "an entry of {bytes} bytes is too long for the ledger, whose limit is {bytes_max}"
-    )))
+    ))))
 }

@@ -10,7 +10,9 @@ use crate::adapters::files::store_error;
 use crate::domain::{Confirmation, Contact, Timestamp};
 use crate::ports::StoreError;
 
-use super::record::{Event, FIRST_PLACE, Flaw, Identity, Ledger, Place, State, event_at, events};
+use super::record::{
+    Content as _, Event, FIRST_PLACE, Flaw, Identity, Ledger, Place, State, event_at, events,
+};
 use super::table::PlaceTable;
 
 /// A readable generation.
@@ -139,7 +141,7 @@ impl Generation {
                     log_unreadable(place);
                     continue;
                 }
-                event => event?.into_state().and_then(State::into_contact),
+                event => event?.into_state().and_then(Contact::of),
             };
             overdue.extend(contact.filter(is_overdue));
             if overdue.len() == count {

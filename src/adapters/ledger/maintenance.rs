@@ -10,9 +10,7 @@ use async_trait::async_trait;
 use serde::Serialize;
 
 use crate::adapters::files::data_dir::{DataDir, MARK};
-use crate::adapters::files::open_error::OpenError;
-use crate::adapters::files::operator_file::open_regular;
-use crate::adapters::files::{Files, if_there, parent, remove_for_good};
+use crate::adapters::files::{Files, OpenError, if_there, open_regular, parent, remove_for_good};
 use crate::ports::{Compaction, StoreError, StoreMaintenance};
 
 use super::compaction::{Aside, append, check_room};

@@ -12,8 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-use crate::adapters::files::operator_file::open_regular;
-use crate::adapters::files::{AppendFile, Files, append_whole, if_there, publish};
+use crate::adapters::files::{AppendFile, Files, append_whole, if_there, open_regular, publish};
 
 use super::record::{Ledger, Stamp, checked, seal};
 

@@ -7,9 +7,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::adapters::files::data_dir::{DataDir, MARK, held, mark_held};
-use crate::adapters::files::open_error::OpenError;
-use crate::adapters::files::operator_file::open_regular;
-use crate::adapters::files::{Files, SystemFiles, is_full, remove_for_good};
+use crate::adapters::files::{
+    Files, OpenError, SystemFiles, is_full, open_regular, remove_for_good,
+};
 use crate::domain::{Channel, Timestamp};
 use crate::metrics::Metrics;
 
@@ -102,37 +102,25 @@ fn open_ledger(data_dir: &DataDir, files: &Arc<dyn Files>) -> Result<(Ledger, bo
     let found = mark::read(&mark).map_err(OpenError::io("read", &mark))?;
     let is_copy = found.as_ref().is_none_or(|(_, is_here)| !is_here);
     let stamp = found.map(|(stamp, _)| stamp);
-    let opened = match verify_and_open(files, &path, stamp.as_ref(), true) {
+    // The marked events must be there. Unless all of it is trusted to be synced, the last batch is written again.
+    let verify_and_open = |is_trusted| -> Result<Ledger, Flaw> {
+        let verified = verify(&open_regular(&path)?, stamp.as_ref())?;
+        let end = (verified.head.generation, verified.length);
+        let is_marked = |stamp: &Stamp| (stamp.generation, stamp.length) == end;
+        let is_synced = is_trusted && stamp.as_ref().is_some_and(is_marked);
+        Ok(Ledger::open(files, &path, verified, is_synced)?)
+    };
+    let opened = match verify_and_open(true) {
         Err(Flaw::Io(error)) => {
             // The first sync also reports writes of the last process that the disk then lost. This is reported once,
             // and the last batch must be written again, even after a clean stop.
             tracing::warn!(%error, "the ledger cannot be read or written: retrying once");
-            verify_and_open(files, &path, stamp.as_ref(), false)
+            verify_and_open(false)
         }
         opened => opened,
     };
     let ledger = opened.map_err(|flaw| refusal(data_dir.path(), flaw))?;
     Ok((ledger, is_copy))
-}
-
-/// Verifies and opens the ledger. The events of the mark's `stamp` must be there. Unless all of it is trusted
-/// to be synced (`is_trusted`), the last batch is written again.
-fn verify_and_open(
-    files: &Arc<dyn Files>,
-    path: &Path,
-    stamp: Option<&Stamp>,
-    is_trusted: bool,
-) -> Result<Ledger, Flaw> {
-    let verified = verify(&open_regular(path)?, stamp)?;
-    let is_marked = stamp.is_some_and(|stamp| {
-        stamp.generation == verified.head.generation && stamp.length == verified.length
-    });
-    Ok(Ledger::open(
-        files,
-        path,
-        verified,
-        is_marked && is_trusted,
-    )?)
 }
 
 /// Holds pending deliveries in a copy of a ledger: the original's service may have made some of them.

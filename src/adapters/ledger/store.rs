@@ -15,9 +15,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
-use crate::adapters::files::Files;
 use crate::adapters::files::data_dir::{DataDir, held};
-use crate::adapters::files::open_error::OpenError;
+use crate::adapters::files::{Files, OpenError};
 use crate::domain::{Channel, MacKey, Settled, Timestamp};
 use crate::ports::{Compaction, ERASED_MAX, PageStream, StoreError};
 
@@ -25,7 +24,7 @@ use super::compaction::Compactor;
 use super::delivery_index::TakenDeliveries;
 use super::draft::Draft;
 use super::open::{Tuning, open};
-use super::record::{Flaw, Identity, Place, State};
+use super::record::{Content, Flaw, Identity, Place, State};
 use super::shared_state::SharedState;
 use super::writer::{ChangeReply, LedgerWriter, PendingChange, closed};
 
@@ -136,17 +135,11 @@ impl LedgerStore {
         decide: impl FnOnce(&mut Draft<'_>) -> Result<T, Flaw> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (sender, answer) = oneshot::channel();
-        // The caller may have been dropped.
-        let reply = move |outcome| drop(sender.send(outcome));
-        let change = move |draft: &mut Draft<'_>| -> Option<ChangeReply> {
+        let change = move |draft: &mut Draft<'_>| -> ChangeReply {
             draft.at = at.or(draft.at);
-            match draft.attempt(decide) {
-                Ok(decided) => Some(Box::new(move |outcome| reply(outcome.map(|()| decided)))),
-                Err(flaw) => {
-                    reply(Err(flaw.into()));
-                    None
-                }
-            }
+            let decided = draft.attempt(decide);
+            // The caller may have been dropped.
+            Box::new(move |outcome| drop(sender.send(outcome.and_then(|()| Ok(decided?)))))
         };
         let answered = match self.send(Box::new(change)) {
             Ok(()) => answer
@@ -183,14 +176,11 @@ impl LedgerStore {
     fn send(&self, change: PendingChange) -> Result<(), StoreError> {
         let queue = self.queue.lock();
         let (queue, _thread) = queue.as_ref().ok_or_else(closed)?;
-        queue
-            .try_send((change, Instant::now()))
-            .map_err(|error| match error {
-                TrySendError::Full(_) => StoreError::Overloaded,
-                TrySendError::Disconnected(_) => {
-                    StoreError::Unavailable("the writer is gone".to_owned())
-                }
-            })
+        let sent = queue.try_send((change, Instant::now()));
+        sent.map_err(|error| match error {
+            TrySendError::Full(_) => StoreError::Overloaded,
+            TrySendError::Disconnected(_) => closed(),
+        })
     }
 
     /// Compacts the ledger if it is still `needed` when no other compaction is running. The compaction finishes even if
@@ -219,13 +209,16 @@ impl LedgerStore {
     }
 
     /// The state of `identity` after the last acknowledged change, unless it was removed.
-    pub(super) async fn look_up(&self, identity: Identity) -> Result<Option<State>, StoreError> {
+    pub(super) async fn look_up<T: Content>(
+        &self,
+        identity: Identity,
+    ) -> Result<Option<T>, StoreError> {
         let generation = self.shared.generation();
         if generation.table().places(&identity).is_empty() {
             return Ok(None);
         }
         let found = self.blocking(move || generation.find(&identity)).await?;
-        Ok(found.map(|(_place, state)| state))
+        Ok(found.and_then(|(_place, state)| T::of(state)))
     }
 
     /// Lists the result of `build` for the last state of every identity that has one, in the order of creation. A

@@ -17,11 +17,10 @@ use super::mark::Mark;
 use super::record::{Flaw, Ledger};
 use super::shared_state::SharedState;
 
-/// Decides one change. A change that cannot be decided fails on its own. Dropping it, or its reply, means to the
-/// caller that nothing was stored.
-pub(super) type PendingChange = Box<dyn FnOnce(&mut Draft<'_>) -> Option<ChangeReply> + Send>;
+/// Decides one change. Dropping it, or its reply, means to the caller that nothing was stored.
+pub(super) type PendingChange = Box<dyn FnOnce(&mut Draft<'_>) -> ChangeReply + Send>;
 
-/// Replies to one decided change.
+/// Replies to one change when its batch is stored. A change that could not be decided fails on its own.
 pub(super) type ChangeReply = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
 /// The state of the writer.
@@ -90,7 +89,7 @@ impl LedgerWriter {
         let generation = self.shared.generation();
         let mut draft = Draft::new(&generation);
         for change in changes {
-            replies.extend(change(&mut draft));
+            replies.push(change(&mut draft));
         }
         if draft.is_empty() {
             return Ok(());

@@ -5,8 +5,7 @@
 //! | `table` | every decision, over a sharded table of windows |
 //! | `shard` | a part of the table, and which of its windows must be stored |
 //! | `writer` | stores changes, removes expired windows, handles a store that fails |
-//! | `persistence` | storage of windows across restarts; sled with its panics as errors |
-//! | `record` | the stored form of a window |
+//! | `persistence` | storage of windows across restarts, and their stored form; sled with its panics as errors |
 //!
 //! All live windows are in memory from the start, so no request waits for the store, and its
 //! failures change no decision: while nothing can be stored, windows are in memory only. A killed
@@ -15,7 +14,6 @@
 //! while it replaces a store that has grown may lose all windows. A closed limiter loses none.
 
 mod persistence;
-mod record;
 mod shard;
 mod table;
 mod writer;

@@ -9,8 +9,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use crate::domain::{Admitted, LimitKey, PolicyName, Quota, Timestamp, Usage, Window};
 use crate::ports::{BusyWindow, WindowSet};
 
-use super::persistence::Change;
-use super::record;
+use super::persistence::{Change, stored_bytes};
 
 #[derive(Default)]
 pub(super) struct Shard {
@@ -143,7 +142,7 @@ impl Shard {
                 !window.is_expired(quota, now)
             });
             if is_live {
-                live_bytes += record::stored_bytes(window);
+                live_bytes += stored_bytes(window);
             } else {
                 self.dirty.insert(*key);
             }

@@ -4,8 +4,8 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
+use landing_api::adapters::files::OpenError;
 use landing_api::adapters::files::data_dir::{DataDir, ENTRIES};
-use landing_api::adapters::files::open_error::OpenError;
 use landing_api::adapters::ledger::LedgerStore;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::Signal;

@@ -5,8 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use landing_api::adapters::files::open_error::OpenError;
-use landing_api::adapters::files::{Files, SystemFiles};
+use landing_api::adapters::files::{Files, OpenError, SystemFiles};
 use landing_api::adapters::ledger::{LedgerRepair, LedgerReport, repair_ledger, verify_ledger};
 use landing_api::ports::{ContactStore, KeyIssuer, StoreMaintenance};
 

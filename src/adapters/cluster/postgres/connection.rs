@@ -18,13 +18,13 @@ use tokio_postgres::{Client, Config, Error, Row};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use tokio_util::sync::CancellationToken;
 
-use crate::adapters::cluster::answers::AnswerBound;
+use crate::adapters::cluster::{AnswerBound, TWO_PASSWORDS};
 use crate::adapters::outbound::connect::connect_to;
 use crate::adapters::outbound::{root_cause, tls_config};
 use crate::ports::StoreError;
 
 use super::address::PostgresSettings;
-use super::error::{PostgresOpenError, failure, too_late};
+use super::error::{PostgresOpenError, READ_ONLY, failure, too_late};
 use super::rows::{Stored, insert, settings};
 
 /// The version of the tables in `schema.sql` and of what they store, which a program does not read in another one.
@@ -44,7 +44,6 @@ const CHECK_DEADLINE: Duration = Duration::from_secs(1);
 /// Most bytes between two responses: a page of deliveries has a few tens of millions.
 const ANSWER_BYTES_MAX: usize = 128 * 1024 * 1024;
 
-const TWO_PASSWORDS: &str = "the password is in the URL and in a file: remove one of them";
 const FSYNC_OFF: &str =
     "the server runs with fsync=off and would lose sign-ups in a power cut: turn fsync on";
 const FOREIGN_SECRET: &str = "this is not the secret of the database: give every node the same \
@@ -92,8 +91,8 @@ impl PostgresConnection {
         };
         match (is_true(0), is_true(1)) {
             (true, true) => Ok(()),
-            (true, false) => Err(PostgresOpenError::refused(FSYNC_OFF)),
-            (false, _) => Err(PostgresOpenError::read_only()),
+            (true, false) => Err(PostgresOpenError::Refused(FSYNC_OFF.to_owned())),
+            (false, _) => Err(PostgresOpenError::Away(READ_ONLY.to_owned())),
         }
     }
 
@@ -112,7 +111,7 @@ impl PostgresConnection {
         }
         match secret_ids.contains(&secret_id) {
             true => Ok(secret_id),
-            false => Err(PostgresOpenError::refused(FOREIGN_SECRET)),
+            false => Err(PostgresOpenError::Refused(FOREIGN_SECRET.to_owned())),
         }
     }
 }
@@ -137,7 +136,7 @@ impl Connector {
         let tls = tls.map_err(|error| PostgresOpenError::Refused(format!("TLS: {error}")))?;
         let password = settings.address.config.get_password();
         if password.is_some() && settings.password_file.is_some() {
-            return Err(PostgresOpenError::refused(TWO_PASSWORDS));
+            return Err(PostgresOpenError::Refused(TWO_PASSWORDS.to_owned()));
         }
         Ok(Self {
             settings: settings.clone(),
@@ -257,7 +256,7 @@ impl DedicatedConnection {
         // An arbitrary number for the lock that nobody else uses.
         let begin = format!(
             "BEGIN; {} SELECT * FROM settings; SELECT pg_advisory_xact_lock(7235119206014); {more}",
-            settings!("0")
+            settings("0")
         );
         let transaction = Self::open(connector).await?;
         answered(transaction.connection.run(&begin)).await?;
@@ -279,14 +278,12 @@ impl DedicatedConnection {
         values: Vec<T>,
         returning: &'static str,
     ) -> Result<Vec<Row>, StoreError> {
-        // An hour without counts has no row.
-        if values.iter().all(|value| value.rows().is_empty()) {
+        if values.is_empty() {
             return Ok(Vec::new());
         }
-        let encoded = spawn_blocking(move || insert(&values, returning)).await;
+        let encoded = spawn_blocking(move || insert(&values, "0", returning)).await;
         let (statement, rows) =
             encoded.map_err(|error| StoreError::Unavailable(error.to_string()))?;
-        let statement = format!("{} {statement}", settings!("0"));
         self.ask(&statement, &[(&rows, Type::TEXT)]).await
     }
 

@@ -17,13 +17,11 @@ use crate::domain::{
 use crate::ports::{ContactStore, ContactStream, ERASED_MAX, REFUSED_MS, StoreError};
 
 use super::connection::{DedicatedConnection, Parameters};
-use super::rows::{
-    column, delivery_rows, ms, optional_instant, settings, state_column, unexpected,
-};
-use super::store::{Change, PostgresStore};
+use super::rows::{column, json_rows, ms, optional_instant, settings, state_column, unexpected};
+use super::store::{Change, LOCK_TIMEOUT, PostgresStore};
 
 /// Replaces the state of a contact that is still the expected one.
-const CHANGE: &str = concat!(settings!("50ms"), include_str!("change.sql"));
+const CHANGE: &str = include_str!("change.sql");
 
 /// The part for a sign-up, whose address is no longer forgotten. Contacts are locked before tombstones, as by imports.
 const UNFORGOTTEN: &str = ", unforgotten AS (DELETE FROM tombstone USING kept WHERE address = ANY($5) \
@@ -44,9 +42,11 @@ const OVERDUE: &str = "SELECT place, state::text FROM contact, LATERAL (SELECT \
      WHERE is_pending AND (NOT $2 OR ended_at IS NOT NULL) AND coalesce(ended_at, asked_at + $3) <= $1 \
      ORDER BY place LIMIT $4";
 
-/// Expires contacts that had unsubscribed before. The others are erased after it.
-const EXPIRE: &str = "UPDATE contact SET state = state - 'confirmation' - 'consent' \
-     WHERE token = ANY($1) AND is_pending AND has_left RETURNING email";
+/// Contacts that had unsubscribed before stay.
+const EXPIRE: &str = "WITH stayed AS (UPDATE contact SET state = state - 'confirmation' - 'consent' \
+         WHERE token = ANY($1) AND is_pending AND has_left RETURNING email), \
+     erased AS (DELETE FROM contact WHERE token = ANY($1) AND is_pending AND NOT has_left RETURNING email) \
+     SELECT email, NULL::boolean FROM stayed UNION ALL SELECT email, true FROM erased";
 const ERASE_PENDING: &str =
     "DELETE FROM contact WHERE token = ANY($1) AND is_pending RETURNING email, true";
 /// All of the addresses are dropped from deliveries, and remembered.
@@ -91,11 +91,10 @@ impl ContactStore for PostgresStore {
         }
         let hashes = self.tombstones([&sign_up.email]);
         let column = ("email", sign_up.email.as_str());
-        self.change_contact(&change, column, &hashes, |known| {
-            let (contact, subscription, notice) = Contact::signed_up(known, sign_up.clone());
-            (Some((contact, notice)), subscription)
-        })
-        .await
+        let kept = self.change_contact(&change, column, &hashes, |known| {
+            Some(Contact::signed_up(known, sign_up.clone()))
+        });
+        kept.await?.ok_or_else(unexpected)
     }
 
     async fn find(&self, email: &EmailAddress) -> Result<Option<Contact>, StoreError> {
@@ -114,13 +113,9 @@ impl ContactStore for PostgresStore {
         notice: Option<Delivery>,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        let change = self.begin_change()?;
-        self.change_contact(&change, ("token", &token.to_string()), &[], |known| {
-            let left = known.and_then(|mut contact| contact.leave(now).then_some(contact));
-            let has_left = left.is_some();
-            (left.map(|contact| (contact, notice.clone())), has_left)
-        })
-        .await
+        let leave = |contact: &mut Contact| contact.leave(now);
+        self.change_known(("token", &token.to_string()), notice, leave)
+            .await
     }
 
     async fn consent_text(&self, digest: &TextDigest) -> Result<Option<String>, StoreError> {
@@ -137,17 +132,9 @@ impl ContactStore for PostgresStore {
         notice: Option<Delivery>,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        let change = self.begin_change()?;
-        self.change_contact(&change, ("token", &token.to_string()), &[], |known| {
-            let confirmed =
-                known.and_then(|mut contact| contact.confirm(now, ip).then_some(contact));
-            let is_confirmed = confirmed.is_some();
-            (
-                confirmed.map(|contact| (contact, notice.clone())),
-                is_confirmed,
-            )
-        })
-        .await
+        let confirm = |contact: &mut Contact| contact.confirm(now, ip);
+        self.change_known(("token", &token.to_string()), notice, confirm)
+            .await
     }
 
     async fn refuse(&self, token: &LeaveToken, _now: Timestamp) -> Result<bool, StoreError> {
@@ -162,16 +149,10 @@ impl ContactStore for PostgresStore {
         for tokens in tokens.chunks(ERASED_MAX) {
             let tokens: Vec<_> = tokens.iter().map(LeaveToken::to_string).collect();
             let which: Parameters<'_> = &[(&tokens, Type::TEXT_ARRAY)];
-            let transaction = DedicatedConnection::begin(&self.connector, BOUND_ERASURE).await?;
-            let stayed: HashSet<String> = first_column(&transaction.ask(EXPIRE, which).await?)?;
-            let stayed = Vec::from_iter(stayed);
-            let named: Parameters<'_> = &[(&stayed, Type::TEXT_ARRAY)];
-            transaction.ask(DROP_NAMING, named).await?;
-            transaction.commit().await?;
-            let erased = self.erase(ERASE_PENDING, which, REMEMBER).await?;
-            count += stayed.len() + erased.contacts.len();
+            let erased = self.erase(EXPIRE, which, REMEMBER).await?;
+            count += erased.stayed + erased.contacts.len() as u64;
         }
-        Ok(count as u64)
+        Ok(count)
     }
 
     async fn suppressed_until(
@@ -316,68 +297,89 @@ impl PostgresStore {
         rows.first().map(contact).transpose()
     }
 
-    /// Changes the contact with this value in this column, if there is one, to the result of `decide`, and queues the
+    /// Applies `change` to the contact with this value in this column, and queues the notice with it. Returns whether
+    /// there is one, and `change` returned true.
+    pub(super) async fn change_known(
+        &self,
+        column: (&str, &str),
+        notice: Option<Delivery>,
+        change: impl Fn(&mut Contact) -> bool + Sync,
+    ) -> Result<bool, StoreError> {
+        let decide = |known: Option<Contact>| {
+            let mut contact = known?;
+            change(&mut contact).then(|| (contact, (), notice.clone()))
+        };
+        let change = self.begin_change()?;
+        let changed = self.change_contact(&change, column, &[], decide).await?;
+        Ok(changed.is_some())
+    }
+
+    /// Changes the contact with this value in this column to the result of `decide`, if there is one, and queues the
     /// notice with it. If another node has changed it meanwhile, it is read and decided again. The `hashes` of the
     /// address are those of a sign-up.
-    pub(super) async fn change_contact<T>(
+    async fn change_contact<T>(
         &self,
         change: &Change<'_>,
         (name, value): (&str, &str),
         hashes: &[Vec<u8>],
-        decide: impl Fn(Option<Contact>) -> (Option<(Contact, Option<Delivery>)>, T) + Sync,
-    ) -> Result<T, StoreError> {
+        decide: impl Fn(Option<Contact>) -> Option<(Contact, T, Option<Delivery>)> + Sync,
+    ) -> Result<Option<T>, StoreError> {
         let find = format!("SELECT place, state::text FROM contact WHERE {name} = $1");
         let more = if hashes.is_empty() { "" } else { UNFORGOTTEN };
-        let statement = format!("{CHANGE} {more} SELECT email FROM kept");
+        let settings = settings(LOCK_TIMEOUT);
+        let statement = format!("{settings} {CHANGE} {more} SELECT email FROM kept");
         let _turn = self.turn_of(value).lock().await;
         loop {
             let rows = change.ask(&find, &[(&value, Type::TEXT)]).await?;
             let known = rows.first();
-            let (changed, outcome) = decide(known.map(contact).transpose()?);
-            let Some((contact, notice)) = changed else {
-                return Ok(outcome);
+            let Some((contact, outcome, notice)) = decide(known.map(contact).transpose()?) else {
+                return Ok(None);
             };
             let before: Option<String> = known.map(|row| column(row, 1)).transpose()?;
             let has_left = contact.status() == ContactStatus::Unsubscribed;
             let values: Parameters<'_> = &[
                 (&before, Type::TEXT),
                 (&json!(ContactJson(contact)).to_string(), Type::TEXT),
-                (&delivery_rows(&notice), Type::TEXT),
+                (&json_rows(&notice), Type::TEXT),
                 (&has_left, Type::BOOL),
                 (&hashes, Type::BYTEA_ARRAY),
             ];
             if !change.ask(&statement, values).await?.is_empty() {
-                return Ok(outcome);
+                return Ok(Some(outcome));
             }
         }
     }
 
-    /// Deletes contacts by a statement that returns the addresses and which of them were contacts. Drops the deliveries
-    /// that contain one of the addresses, and remembers these by `remember`.
+    /// Erases contacts by a statement that returns addresses, and whether each was a contact; null for a contact that
+    /// stays. Drops the deliveries that contain one of the addresses, and remembers the erased ones by `remember`.
     async fn erase(
         &self,
-        delete: &str,
+        erase: &str,
         which: Parameters<'_>,
         remember: &str,
     ) -> Result<Erased, StoreError> {
         let transaction = DedicatedConnection::begin(&self.connector, BOUND_ERASURE).await?;
         let mut erased = Erased::default();
-        let mut emails = Vec::new();
-        for row in transaction.ask(delete, which).await? {
-            let email: String = column(&row, 0)?;
-            if column(&row, 1)? {
-                erased.contacts.insert(email.clone());
+        let (mut addresses, mut forgotten) = (Vec::new(), Vec::new());
+        for row in transaction.ask(erase, which).await? {
+            let address: String = column(&row, 0)?;
+            let was_contact: Option<bool> = column(&row, 1)?;
+            if was_contact == Some(true) {
+                erased.contacts.insert(address.clone());
             }
-            emails.push(EmailAddress::from_stored(email));
+            match was_contact {
+                Some(_) => forgotten.push(EmailAddress::from_stored(address.clone())),
+                None => erased.stayed += 1,
+            }
+            addresses.push(address);
         }
-        let addresses: Vec<_> = emails.iter().map(EmailAddress::as_str).collect();
         let named: Parameters<'_> = &[(&addresses, Type::TEXT_ARRAY)];
         for row in transaction.ask(DROP_NAMING, named).await? {
             erased.in_flight += u64::from(column::<bool>(&row, 0)?);
         }
-        let mut tombstones = self.tombstones(&emails);
+        let mut tombstones = self.tombstones(&forgotten);
         // Those under the current key.
-        tombstones.truncate(emails.len());
+        tombstones.truncate(forgotten.len());
         let tombstones: Parameters<'_> = &[(&tombstones, Type::BYTEA_ARRAY)];
         transaction.ask(remember, tombstones).await?;
         transaction.commit().await?;
@@ -390,6 +392,8 @@ impl PostgresStore {
 struct Erased {
     /// The addresses that were contacts.
     contacts: HashSet<String>,
+    /// Number of contacts that stay.
+    stayed: u64,
     /// Number of dropped deliveries in flight.
     in_flight: u64,
 }

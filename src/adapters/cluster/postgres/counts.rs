@@ -1,14 +1,13 @@
 //! Hourly counts over all nodes.
 
 use async_trait::async_trait;
-use serde_json::Value;
 use tokio_postgres::types::Type;
 
 use crate::domain::{Counted, Counts, Hour, HourlyCounts, KEPT_HOURS};
 use crate::ports::{CountStore, StoreError};
 
 use super::connection::Parameters;
-use super::rows::{Stored as _, column, instant, instant_column};
+use super::rows::{column, counts_of, instant, instant_column, json_rows};
 use super::store::PostgresStore;
 
 const ADD: &str = ", old AS (DELETE FROM hourly_count WHERE hour <= $2) \
@@ -24,9 +23,9 @@ const LIST: &str = "SELECT hour, counted, number FROM hourly_count \
 impl CountStore for PostgresStore {
     /// If the response is lost, the counts may be added twice: these are figures for people.
     async fn add(&self, hour: Hour, counts: &Counts) -> Result<(), StoreError> {
-        let added = Value::Array((hour, *counts).rows()).to_string();
+        let counts: Vec<_> = counts_of(hour, counts).collect();
         let parameters: Parameters<'_> = &[
-            (&added, Type::TEXT),
+            (&json_rows(&counts), Type::TEXT),
             (&instant(hour.minus(KEPT_HOURS).start()), Type::TIMESTAMPTZ),
         ];
         self.change(ADD, parameters).await.map(drop)
@@ -37,9 +36,8 @@ impl CountStore for PostgresStore {
             (&instant(since.start()), Type::TIMESTAMPTZ),
             (&instant(until.start()), Type::TIMESTAMPTZ),
         ];
-        let rows = self.look_up(LIST, parameters).await?;
         let mut listed = HourlyCounts::new();
-        for row in rows {
+        for row in self.look_up(LIST, parameters).await? {
             let hour = Hour::of(instant_column(&row, 0)?);
             let counted: String = column(&row, 1)?;
             let number: i64 = column(&row, 2)?;

@@ -23,10 +23,13 @@ impl KeyIssuer for PostgresStore {
     }
 
     async fn find(&self, fingerprint: &Fingerprint) -> Result<Option<KeyRecord>, StoreError> {
-        let find = "SELECT place, state::text FROM api_key WHERE fingerprint = $1";
-        let fingerprint = hex(fingerprint);
-        let rows = self.look_up(find, &[(&fingerprint, Type::TEXT)]).await?;
-        rows.first().map(key_record).transpose()
+        let find = async {
+            let find = "SELECT place, state::text FROM api_key WHERE fingerprint = $1";
+            let digits = hex(fingerprint);
+            let rows = self.look_up(find, &[(&digits, Type::TEXT)]).await?;
+            rows.first().map(key_record).transpose()
+        };
+        self.known_keys.look_up(*fingerprint, find).await
     }
 
     async fn list(&self) -> Result<PageStream<KeyRecord>, StoreError> {
@@ -36,8 +39,10 @@ impl KeyIssuer for PostgresStore {
 
     async fn revoke(&self, fingerprint: &Fingerprint, now: Timestamp) -> Result<bool, StoreError> {
         let parameters: Parameters<'_> = &[(&hex(fingerprint), Type::TEXT), (&ms(now), Type::INT8)];
-        let revoked = self.change(REVOKE, parameters).await?;
-        Ok(!revoked.is_empty())
+        let revoked = self.change(REVOKE, parameters).await;
+        // After an error, too: it may have been revoked.
+        self.known_keys.forget(fingerprint);
+        Ok(!revoked?.is_empty())
     }
 
     fn check(&self) -> Result<(), StoreError> {
@@ -56,14 +61,22 @@ impl RevocationList for PostgresStore {
             registration: *registration,
             revoked_at: now,
         };
-        self.begin_change()?.add_new(&revoked).await
+        let added = self.begin_change()?.add_new(&revoked).await;
+        // After an error, too: it may have been revoked.
+        self.known_revocations.forget(&registration.fingerprint());
+        added
     }
 
     async fn is_revoked(&self, registration: &Registration) -> Result<bool, StoreError> {
-        let parameters: Parameters<'_> = &[(&registration.client_id(), Type::TEXT)];
-        let find = "SELECT true FROM revocation WHERE client_id = $1";
-        let rows = self.look_up(find, parameters).await?;
-        Ok(!rows.is_empty())
+        let find = async {
+            let find = "SELECT true FROM revocation WHERE client_id = $1";
+            let id = registration.client_id();
+            let rows = self.look_up(find, &[(&id, Type::TEXT)]).await?;
+            Ok(Some(!rows.is_empty()))
+        };
+        let known = &self.known_revocations;
+        let is_revoked = known.look_up(registration.fingerprint(), find).await?;
+        Ok(is_revoked == Some(true))
     }
 
     async fn list(&self) -> Result<PageStream<RevokedRegistration>, StoreError> {

@@ -6,14 +6,14 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use crate::domain::{
-    Channel, Delivery, DeliveryId, DeliveryKind, EmailAddress, LimitKey, QueueStanding, Settled,
-    Timestamp, Turn,
+    Channel, Contact, Delivery, DeliveryId, DeliveryKind, EmailAddress, LimitKey, QueueStanding,
+    Settled, Timestamp, Turn,
 };
 use crate::ports::{DeliveryQueue, PageStream, StoreError, lease_ms};
 
 use super::connection::Parameters;
 use super::rows::{
-    bytes_column, column, delivery_rows, instant, instant_column, optional_instant, unexpected,
+    bytes_column, column, instant, instant_column, json_rows, optional_instant, unexpected,
 };
 use super::store::PostgresStore;
 
@@ -56,8 +56,9 @@ const STANDING: &str = "SELECT count(*) FILTER (WHERE dead_at IS NULL), \
 #[async_trait]
 impl DeliveryQueue for PostgresStore {
     async fn add(&self, deliveries: Vec<Delivery>) -> Result<(), StoreError> {
-        let rows = delivery_rows(&deliveries);
-        self.change(ADD, &[(&rows, Type::TEXT)]).await.map(drop)
+        let deliveries = json_rows(&deliveries);
+        let added = self.change(ADD, &[(&deliveries, Type::TEXT)]).await;
+        added.map(drop)
     }
 
     async fn take_due(
@@ -87,20 +88,15 @@ impl DeliveryQueue for PostgresStore {
     async fn settle(&self, settled: Settled, now: Timestamp) -> Result<(), StoreError> {
         // First, so that no email is sent again because its outcome is unknown.
         for (email, outcome) in &settled.mails {
-            let change = self.begin_change()?;
-            self.change_contact(&change, ("email", email.as_str()), &[], |contact| {
-                let noted = contact.and_then(|mut contact| {
-                    contact.note_mail(*outcome, now).then_some((contact, None))
-                });
-                (noted, ())
-            })
-            .await?;
+            let note = |contact: &mut Contact| contact.note_mail(*outcome, now);
+            self.change_known(("email", email.as_str()), None, note)
+                .await?;
         }
         let made = settled.made.iter();
         let made: Vec<&[u8]> = made.map(|id| &id.as_bytes()[..]).collect();
         let values: Parameters<'_> = &[
             (&made, Type::BYTEA_ARRAY),
-            (&delivery_rows(&settled.failed), Type::TEXT),
+            (&json_rows(&settled.failed), Type::TEXT),
             (&instant(now), Type::TIMESTAMPTZ),
         ];
         self.change(SETTLE, values).await.map(drop)

@@ -38,7 +38,7 @@ pub(super) fn too_late() -> StoreError {
     StoreError::Unavailable("the database did not respond in time".to_owned())
 }
 
-const READ_ONLY: &str = "the database is not writable: --store lists only standbys, or the primary is read-only \
+pub(super) const READ_ONLY: &str = "the database is not writable: --store lists only standbys, or the primary is read-only \
      (default_transaction_read_only)";
 const NO_DATABASE: &str =
     "the server has no such database: create it with CREATE DATABASE, or correct --store";
@@ -68,14 +68,6 @@ impl PostgresOpenError {
         ))
     }
 
-    pub(super) fn read_only() -> Self {
-        Self::Away(READ_ONLY.to_owned())
-    }
-
-    pub(super) fn refused(reason: impl Into<String>) -> Self {
-        Self::Refused(reason.into())
-    }
-
     fn credentials(reason: &str) -> Self {
         Self::Refused(format!(
             "the database rejects the user or the password ({reason}): check --store, --store-password-file and \
@@ -87,11 +79,11 @@ impl PostgresOpenError {
         let state = sqlstate(code);
         match code {
             _ if code.starts_with("28") => Self::credentials(&state),
-            "3D000" => Self::refused(NO_DATABASE),
+            "3D000" => Self::Refused(NO_DATABASE.to_owned()),
             "42P01" => Self::NoTables,
-            "42P07" => Self::refused(FOREIGN_TABLE),
-            "42501" => Self::refused(FORBIDDEN),
-            "25006" => Self::read_only(),
+            "42P07" => Self::Refused(FOREIGN_TABLE.to_owned()),
+            "42501" => Self::Refused(FORBIDDEN.to_owned()),
+            "25006" => Self::Away(READ_ONLY.to_owned()),
             // Pooler without a server, conflict, out of resources, locked, starting or stopping.
             _ if ["08", "40", "53", "55", "57"].contains(&code.get(..2).unwrap_or(code)) => {
                 Self::unreachable(&state)

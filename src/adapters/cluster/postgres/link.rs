@@ -39,22 +39,15 @@ pub(super) struct Links {
     _tasks: JoinSet<()>,
 }
 
-/// The state of all connections together.
-struct Standing {
-    metrics: Arc<Metrics>,
-    /// Number of connections.
-    live: AtomicUsize,
-}
-
 impl Links {
     /// Maintains this many connections, and records and logs whether there is one.
     pub(super) fn new(count: usize, connector: &Arc<Connector>, metrics: Arc<Metrics>) -> Self {
-        let live = AtomicUsize::new(0);
-        let standing = Arc::new(Standing { metrics, live });
+        let live = Arc::new(AtomicUsize::new(0));
         let mut tasks = JoinSet::new();
         let link = |_number| {
             let (sender, link) = watch::channel(Err(Instant::now()));
-            tasks.spawn(keep(Arc::clone(connector), Arc::clone(&standing), sender));
+            let (connector, metrics) = (Arc::clone(connector), Arc::clone(&metrics));
+            tasks.spawn(keep(connector, metrics, Arc::clone(&live), sender));
             link
         };
         Self {
@@ -139,13 +132,14 @@ async fn connection(
     found.map_or_else(|_ended| Err(Instant::now()), |found| found.clone())
 }
 
-/// Connects, watches the connection, and reconnects, until the links are dropped. A change is logged once.
+/// Connects, watches the connection, and reconnects, until the links are dropped. A change is logged once. `live` is
+/// the number of connections of all links.
 async fn keep(
     connector: Arc<Connector>,
-    standing: Arc<Standing>,
+    metrics: Arc<Metrics>,
+    live: Arc<AtomicUsize>,
     connections: watch::Sender<Connection>,
 ) {
-    let Standing { metrics, live } = &*standing;
     let (mut since, mut is_told) = (Instant::now(), false);
     while !connections.is_closed() {
         let begun = Instant::now();

@@ -108,7 +108,7 @@ impl Filling {
     /// # Errors
     /// Also when one of them exists already.
     pub async fn add<T: Stored + Send + 'static>(&self, values: Vec<T>) -> Result<(), StoreError> {
-        let count: usize = values.iter().map(|value| value.rows().len()).sum();
+        let count = values.len();
         if self.0.insert(values, "true").await?.len() == count {
             return Ok(());
         }

@@ -43,5 +43,5 @@ mod store;
 pub use address::{PostgresAddress, PostgresSettings};
 pub use error::PostgresOpenError;
 pub use maintenance::{Filling, Migration, migrate};
-pub use rows::Stored;
+pub use rows::{Stored, counts_of};
 pub use store::PostgresStore;

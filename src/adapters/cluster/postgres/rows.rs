@@ -12,42 +12,41 @@ use tokio_postgres::types::FromSqlOwned;
 
 use crate::adapters::entry::{ContactJson, KeyJson, RevocationJson};
 use crate::domain::{
-    Channel, Contact, Counts, Delivery, EmailAddress, Hour, KeyRecord, RevokedRegistration,
-    TextDigest, Timestamp, Tombstone,
+    Channel, Contact, Counted, Counts, Delivery, EmailAddress, Hour, KeyRecord,
+    RevokedRegistration, TextDigest, Timestamp, Tombstone,
 };
 use crate::ports::StoreError;
 
-/// The last instant in RFC 3339.
-const LAST_IN_WORDS: Timestamp = Timestamp::from_ms(253_402_300_799_999);
+/// The last instant stored in columns, at the end of the year 9999: RFC 3339 has no later one.
+const LAST: Timestamp = Timestamp::from_ms(253_402_300_799_999);
 
-/// A value with rows in a table.
+/// A value with a row in a table.
 pub trait Stored {
     /// Name of the table.
     const TABLE: &'static str;
-    /// The rows, all with the same columns.
-    fn rows(&self) -> Vec<Value>;
+    /// The row, which has the same columns for all values of the type.
+    fn row(&self) -> Value;
+}
+
+/// Values as a parameter, an array of rows.
+pub(super) fn json_rows<'a, T: Stored + 'a>(values: impl IntoIterator<Item = &'a T>) -> String {
+    Value::Array(values.into_iter().map(T::row).collect()).to_string()
 }
 
 impl Stored for Contact {
     const TABLE: &'static str = "contact";
 
-    fn rows(&self) -> Vec<Value> {
-        vec![json!({"state": ContactJson(self.clone())})]
+    fn row(&self) -> Value {
+        json!({"state": ContactJson(self.clone())})
     }
-}
-
-/// Deliveries as a parameter.
-pub(super) fn delivery_rows<'a>(deliveries: impl IntoIterator<Item = &'a Delivery>) -> String {
-    let rows = deliveries.into_iter().flat_map(Delivery::rows);
-    Value::Array(rows.collect()).to_string()
 }
 
 impl Stored for Delivery {
     const TABLE: &'static str = "delivery";
 
-    fn rows(&self) -> Vec<Value> {
+    fn row(&self) -> Value {
         let network = self.network.as_ref();
-        vec![json!({
+        json!({
             "id": bytea(self.id.as_bytes()),
             "kind": self.kind.as_str(),
             "channel": self.kind.channel().as_str(),
@@ -59,33 +58,33 @@ impl Stored for Delivery {
             "attempts": self.attempts,
             "last_error": self.last_error,
             "dead_at": self.dead_at.map(timestamptz),
-        })]
+        })
     }
 }
 
 impl Stored for KeyRecord {
     const TABLE: &'static str = "api_key";
 
-    fn rows(&self) -> Vec<Value> {
-        vec![json!({"state": KeyJson(self.clone())})]
+    fn row(&self) -> Value {
+        json!({"state": KeyJson(self.clone())})
     }
 }
 
 impl Stored for RevokedRegistration {
     const TABLE: &'static str = "revocation";
 
-    fn rows(&self) -> Vec<Value> {
+    fn row(&self) -> Value {
         let expires_at = timestamptz(self.registration.expires_at());
-        vec![json!({"state": RevocationJson(self.clone()), "expires_at": expires_at})]
+        json!({"state": RevocationJson(self.clone()), "expires_at": expires_at})
     }
 }
 
 impl Stored for Tombstone {
     const TABLE: &'static str = "tombstone";
 
-    fn rows(&self) -> Vec<Value> {
+    fn row(&self) -> Value {
         let refused_at = self.refused_at.map(timestamptz);
-        vec![json!({"address": bytea(&self.address), "refused_at": refused_at})]
+        json!({"address": bytea(&self.address), "refused_at": refused_at})
     }
 }
 
@@ -93,8 +92,8 @@ impl Stored for Tombstone {
 impl Stored for String {
     const TABLE: &'static str = "consent_text";
 
-    fn rows(&self) -> Vec<Value> {
-        vec![json!({"digest": bytea(TextDigest::of(self).as_bytes()), "text": self})]
+    fn row(&self) -> Value {
+        json!({"digest": bytea(TextDigest::of(self).as_bytes()), "text": self})
     }
 }
 
@@ -102,39 +101,44 @@ impl Stored for String {
 impl Stored for Channel {
     const TABLE: &'static str = "held_channel";
 
-    fn rows(&self) -> Vec<Value> {
-        vec![json!({"channel": self.as_str()})]
+    fn row(&self) -> Value {
+        json!({"channel": self.as_str()})
     }
 }
 
-impl Stored for (Hour, Counts) {
+/// One of the counts of an hour.
+impl Stored for (Hour, Counted, u64) {
     const TABLE: &'static str = "hourly_count";
 
-    fn rows(&self) -> Vec<Value> {
-        let (hour, counts) = self;
-        let hour = timestamptz(hour.start());
-        let counted = counts.iter().filter(|(_, number)| *number > 0);
-        counted
-            .map(|(counted, number)| {
-                json!({"hour": hour, "counted": counted.as_str(), "number": number})
-            })
-            .collect()
+    fn row(&self) -> Value {
+        let (hour, counted, number) = self;
+        json!({"hour": timestamptz(hour.start()), "counted": counted.as_str(), "number": number})
     }
 }
 
-/// A statement after `settings!` that adds its parameter, these values as rows of JSON, to their table in order.
-/// Existing rows are left unchanged. There must be a row.
-pub(super) fn insert<T: Stored>(values: &[T], returning: &str) -> (String, String) {
-    let rows: Vec<_> = values.iter().flat_map(T::rows).collect();
-    let columns = rows.first().and_then(Value::as_object);
+/// Those counts of an hour that are not zero.
+pub fn counts_of(hour: Hour, counts: &Counts) -> impl Iterator<Item = (Hour, Counted, u64)> {
+    let counted = counts.iter().filter(|(_, number)| *number > 0);
+    counted.map(move |(counted, number)| (hour, counted, number))
+}
+
+/// A statement that adds its parameter, these values as rows of JSON, to their table in order. Existing rows are left
+/// unchanged. There must be a row.
+pub(super) fn insert<T: Stored>(
+    values: &[T],
+    lock_timeout: &str,
+    returning: &str,
+) -> (String, String) {
+    let first = values.first().map(T::row);
+    let columns = first.as_ref().and_then(Value::as_object);
     let columns: Vec<_> = columns.into_iter().flat_map(Map::keys).cloned().collect();
-    let (table, columns) = (T::TABLE, columns.join(", "));
+    let (settings, table, columns) = (settings(lock_timeout), T::TABLE, columns.join(", "));
     let statement = format!(
-        " INSERT INTO {table} ({columns}) SELECT {columns} \
+        "{settings} INSERT INTO {table} ({columns}) SELECT {columns} \
          FROM settings, json_populate_recordset(NULL::{table}, $1::json) WITH ORDINALITY AS new \
          ORDER BY ordinality ON CONFLICT DO NOTHING RETURNING {returning}"
     );
-    (statement, Value::Array(rows).to_string())
+    (statement, json_rows(values))
 }
 
 /// Bytes in a row of JSON.
@@ -142,36 +146,29 @@ pub(super) fn bytea(bytes: &[u8]) -> String {
     format!("\\x{}", HEXLOWER.encode(bytes))
 }
 
-/// An instant in a row of JSON, at most the end of the year 9999.
+/// An instant in a row of JSON.
 pub(super) fn timestamptz(at: Timestamp) -> String {
-    at.min(LAST_IN_WORDS).to_rfc3339()
+    at.min(LAST).to_rfc3339()
 }
 
-/// The settings of a change, until the end of its own transaction: a flush, and no long wait for a lock. They are
-/// not settings of the connection, because a pooler may give each transaction another one. A statement that
-/// follows this lists `settings` in `FROM`, so that it is evaluated before the first row is locked.
-macro_rules! settings {
-    ($lock_timeout:literal) => {
-        concat!(
-            "WITH settings AS (SELECT set_config('lock_timeout', '",
-            $lock_timeout,
-            "', true), set_config('synchronous_commit', CASE current_setting('synchronous_commit') \
-                 WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true))"
-        )
-    };
+/// The settings of a change, until the end of its own transaction: a flush, and no wait for a lock that is longer than
+/// `lock_timeout`. They are not settings of the connection, because a pooler may give each transaction another one. A
+/// statement that follows this lists `settings` in `FROM`, so that it is evaluated before the first row is locked.
+pub(super) fn settings(lock_timeout: &str) -> String {
+    format!(
+        "WITH settings AS (SELECT set_config('lock_timeout', '{lock_timeout}', true), \
+             set_config('synchronous_commit', CASE current_setting('synchronous_commit') \
+                 WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)) "
+    )
 }
-pub(super) use settings;
 
 /// Milliseconds since 1970, as in a stored state.
 pub(super) fn ms(at: Timestamp) -> i64 {
-    at.as_ms().min(INSTANT_MS_MAX).cast_signed()
+    at.min(LAST).as_ms().cast_signed()
 }
 
-/// The last instant stored in columns, in the year 10889: later ones would overflow.
-const INSTANT_MS_MAX: u64 = (1 << 48) - 1;
-
 pub(super) fn instant(at: Timestamp) -> SystemTime {
-    UNIX_EPOCH + Duration::from_millis(at.as_ms().min(INSTANT_MS_MAX))
+    UNIX_EPOCH + Duration::from_millis(at.min(LAST).as_ms())
 }
 
 /// Instants before 1970, which only others can have written, become 1970.
@@ -231,12 +228,11 @@ mod tests {
 
     #[test]
     fn instants_are_exact_to_the_millisecond_and_bounded() {
-        for ms in [0, 1, 951_827_696_789, INSTANT_MS_MAX] {
+        for ms in [0, 1, 951_827_696_789, LAST.as_ms()] {
             let at = Timestamp::from_ms(ms);
             assert_eq!(timestamp(instant(at)), at);
         }
-        let last = timestamp(instant(Timestamp::from_ms(u64::MAX)));
-        assert_eq!(last.as_ms(), INSTANT_MS_MAX);
+        assert_eq!(timestamp(instant(Timestamp::from_ms(u64::MAX))), LAST);
         let earlier = UNIX_EPOCH - Duration::from_secs(1);
         assert_eq!(timestamp(earlier), Timestamp::default());
     }

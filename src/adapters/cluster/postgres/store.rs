@@ -10,7 +10,8 @@ use tokio::time::{Instant, sleep};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use crate::domain::{EmailAddress, MacKey, Timestamp};
+use crate::adapters::cluster::credential_cache::CredentialCache;
+use crate::domain::{EmailAddress, KeyRecord, MacKey, Timestamp};
 use crate::metrics::Metrics;
 use crate::ports::{PageStream, StoreError};
 
@@ -24,8 +25,9 @@ use super::rows::{Stored, column, insert, ms, settings};
 /// the client gets a response.
 const WRITE_DEADLINE: Duration = Duration::from_secs(2);
 const READ_DEADLINE: Duration = Duration::from_millis(700);
-/// Most attempts of a change while another transaction holds one of its rows. Each waits for 50 ms (`settings!`), and
-/// so do the changes behind it, which then go first.
+/// Longest wait of a change for a row that another transaction holds, and of the changes behind it, which then go first.
+pub(super) const LOCK_TIMEOUT: &str = "50ms";
+/// Most attempts of a change while another transaction holds one of its rows.
 const LOCK_ATTEMPTS: usize = 10;
 /// Most waiting changes.
 const WAITING_MAX: usize = 1024;
@@ -53,6 +55,8 @@ pub struct PostgresStore {
     looking_up: Semaphore,
     pub(super) looking_up_tokens: Semaphore,
     tombstone_keys: Vec<MacKey>,
+    pub(super) known_keys: CredentialCache<KeyRecord>,
+    pub(super) known_revocations: CredentialCache<bool>,
 }
 
 impl PostgresStore {
@@ -74,6 +78,8 @@ impl PostgresStore {
             looking_up: Semaphore::new(LOOK_UPS_MAX),
             looking_up_tokens: Semaphore::new(TOKEN_LOOK_UPS_MAX),
             tombstone_keys: settings.tombstone_keys.clone(),
+            known_keys: CredentialCache::default(),
+            known_revocations: CredentialCache::default(),
         }))
     }
 
@@ -95,13 +101,13 @@ impl PostgresStore {
         hashes.collect()
     }
 
-    /// Makes an idempotent change by a statement that follows `settings!`, with retries.
+    /// Makes an idempotent change by a statement that follows `settings`, with retries.
     pub(super) async fn change(
         &self,
         statement: &str,
         parameters: Parameters<'_>,
     ) -> Result<Vec<Row>, StoreError> {
-        let statement = format!("{} {statement}", settings!("50ms"));
+        let statement = settings(LOCK_TIMEOUT) + statement;
         self.begin_change()?.ask(&statement, parameters).await
     }
 
@@ -191,8 +197,7 @@ pub(super) struct Change<'a> {
 impl Change<'_> {
     /// Adds the rows of a value, except existing ones. Returns whether one is new.
     pub(super) async fn add_new(&self, value: &impl Stored) -> Result<bool, StoreError> {
-        let (statement, rows) = insert(slice::from_ref(value), "true");
-        let statement = format!("{} {statement}", settings!("50ms"));
+        let (statement, rows) = insert(slice::from_ref(value), LOCK_TIMEOUT, "true");
         let added = self.ask(&statement, &[(&rows, Type::TEXT)]).await?;
         Ok(!added.is_empty())
     }

@@ -18,7 +18,7 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::adapters::cluster::answers::AnswerBound;
+use crate::adapters::cluster::{AnswerBound, TWO_PASSWORDS};
 use crate::adapters::files::operator_file::PasswordFile;
 use crate::adapters::outbound::connect::connect;
 use crate::adapters::outbound::{Roots, root_cause, tls_config};
@@ -66,12 +66,7 @@ impl RedisSettings {
     fn tls(&self) -> Result<Option<TlsConnector>, String> {
         let login = &self.address.login;
         match (login.password(), &self.password_file) {
-            // The program does not guess which one is right.
-            (Some(_), Some(_)) => {
-                return Err(
-                    "the password is in the URL and in a file: remove one of them".to_owned(),
-                );
-            }
+            (Some(_), Some(_)) => return Err(TWO_PASSWORDS.to_owned()),
             (None, None) if login.username().is_some() => {
                 return Err("the URL has a user but no password".to_owned());
             }

@@ -5,8 +5,7 @@
 //! | `address` | the server's address, as in `--limits` |
 //! | `link` | the settings, the connection in use, the check that the server can decide, and errors in words |
 //! | `script` | the script `window.lua`, its calls, and the stored form of a window |
-//! | `limiter` | the port, with the listing and removing of windows for the operator |
-//! | `survey` | the server's description of itself |
+//! | `limiter` | the port, with the listing and removing of windows for the operator, and the server's description of itself |
 //!
 //! A single Redis or Valkey decides, optionally with replicas behind the same name; clusters are not supported.
 //! One server makes tens of thousands of decisions per second.
@@ -24,9 +23,7 @@ mod address;
 mod limiter;
 mod link;
 mod script;
-mod survey;
 
 pub use self::address::RedisAddress;
-pub use self::limiter::RedisRateLimiter;
+pub use self::limiter::{RedisRateLimiter, RedisSurvey};
 pub use self::link::RedisSettings;
-pub use self::survey::RedisSurvey;

@@ -55,12 +55,13 @@ pub(super) fn script() -> Script {
     Script::new(include_str!("window.lua"))
 }
 
-/// Calls the script with windows, each with the instant of the charge to take back for a refund, at `now` or the
-/// server's time.
+/// Calls the script with the windows of charges, for a refund with the instant of each charge to take back, at `now` or
+/// the server's time.
 pub(super) fn call<'s>(
     script: &'s Script,
     verb: &str,
-    windows: &[(Charge<'_>, Option<u64>)],
+    charges: &[Charge<'_>],
+    admitted: &[u64],
     now: Option<Timestamp>,
 ) -> ScriptInvocation<'s> {
     let mut call = script.arg(verb);
@@ -68,10 +69,11 @@ pub(super) fn call<'s>(
         Some(now) => call.arg(now.as_ms()),
         None => call.arg(""),
     };
-    for (Charge { key, quota, .. }, admitted) in windows {
+    let mut admitted = admitted.iter();
+    for Charge { key, quota, .. } in charges {
         call.key(key_text(key));
         call.arg(quota.count()).arg(quota.window_ms());
-        if let Some(admitted) = admitted {
+        if let Some(admitted) = admitted.next() {
             call.arg(admitted);
         }
     }

@@ -105,24 +105,29 @@ impl State {
     }
 }
 
-/// The content of a state, if it is of one kind.
+/// The content of a state of one kind.
+pub(crate) trait Content: Sized {
+    /// The content, if the state is of that kind.
+    fn of(state: State) -> Option<Self>;
+}
+
 macro_rules! contents {
-    ($($name:ident: $kind:ident($of:ty),)+) => {
-        impl State {
-            $(pub(crate) fn $name(self) -> Option<$of> {
-                if let Self::$kind(content) = self { Some(content) } else { None }
-            })+
-        }
+    ($($kind:ident($of:ty),)+) => {
+        $(impl Content for $of {
+            fn of(state: State) -> Option<Self> {
+                if let State::$kind(content) = state { Some(content) } else { None }
+            }
+        })+
     };
 }
 
 contents! {
-    into_contact: Contact(Contact),
-    into_tombstone: Tombstone(Tombstone),
-    into_consent_text: ConsentText(String),
-    into_delivery: Delivery(Delivery),
-    into_key: Key(KeyRecord),
-    into_revocation: Revocation(RevokedRegistration),
+    Contact(Contact),
+    Tombstone(Tombstone),
+    ConsentText(String),
+    Delivery(Delivery),
+    Key(KeyRecord),
+    Revocation(RevokedRegistration),
 }
 
 /// The subject of an event.

@@ -9,8 +9,7 @@ use std::sync::Arc;
 
 use crate::adapters::files::{AppendFile, Files, append_whole, file_id, sync_parent};
 
-use super::head::{FORMAT, Head};
-use super::line::{Line, LineNumbers, Place};
+use super::line::{FORMAT, Head, Line, LineNumbers, Place};
 use super::verify::Verified;
 
 /// Written to test whether the disk accepts writes: more than fits into the last block of a file.

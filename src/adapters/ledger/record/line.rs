@@ -1,4 +1,4 @@
-//! One line of the ledger, as bytes.
+//! A line of the ledger, as bytes: the first one, the head, or an event.
 //!
 //! ```text
 //! {"crc":"0badcafe","seq":17,"batch":9,"left":0,"event":{...}}
@@ -11,7 +11,13 @@
 use std::io;
 
 use data_encoding::HEXLOWER;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+/// The only supported format.
+pub(crate) const FORMAT: u64 = 7;
+
+/// Length of a head, in bytes.
+pub(super) const HEAD_BYTES: usize = 128;
 
 /// Longest line including its newline, in bytes. Readers reject longer ones, so none are written.
 pub(super) const LINE_BYTES_MAX: usize = 16 * 1024;
@@ -20,7 +26,7 @@ pub(super) const LINE_BYTES_MAX: usize = 16 * 1024;
 pub(crate) const EVENT_BYTES_MAX: usize = LINE_BYTES_MAX - 256;
 
 /// Start of every line.
-pub(crate) const CRC_OPEN: &[u8] = b"{\"crc\":\"";
+const CRC_OPEN: &[u8] = b"{\"crc\":\"";
 const CRC_DIGITS: usize = 8;
 
 const SEQUENCE: &[u8] = b",\"seq\":";
@@ -42,6 +48,48 @@ pub(crate) enum Flaw {
     Damaged { line: u64, reason: String },
     #[error("the entry at byte {0} is corrupt, or unknown to this version")]
     Unreadable(Place),
+}
+
+/// The head of a ledger.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Head {
+    /// The format of all lines.
+    pub(crate) format: u64,
+    /// Counts compactions, from 1.
+    pub(crate) generation: u64,
+    /// Number of lines synced before this generation was published. All of them are acknowledged, so none of
+    /// them can be a torn end. Filled in when it is published, so the head has a fixed length.
+    pub(crate) base: u64,
+    /// Id of the secret with which the events' hashes were made.
+    pub(crate) secret: String,
+}
+
+impl Head {
+    /// Parses a head without its newline.
+    pub(super) fn parse(line: &[u8]) -> Result<Self, Flaw> {
+        #[derive(Deserialize)]
+        struct Format {
+            format: u64,
+        }
+        let is_sealed = checked(line).is_some();
+        // Another format may have another checksum. One that looks like ours must match.
+        if let Ok(Format { format }) = serde_json::from_slice(line)
+            && format != FORMAT
+            && (is_sealed || !line.starts_with(CRC_OPEN))
+        {
+            return Err(Flaw::Foreign(format));
+        }
+        let head = serde_json::from_slice(line).ok();
+        head.filter(|_| is_sealed).ok_or_else(|| Flaw::Damaged {
+            line: 1,
+            reason: "the head is corrupt".to_owned(),
+        })
+    }
+
+    /// The head with its newline, padded with spaces before the last brace to 128 bytes.
+    pub(super) fn to_line(&self) -> io::Result<Vec<u8>> {
+        seal(self, HEAD_BYTES)
+    }
 }
 
 /// The position of a line.
@@ -202,5 +250,11 @@ mod tests {
         for length in 0..WRITTEN.len() {
             assert_eq!(Line::parse(&WRITTEN[..length]), None);
         }
+    }
+
+    #[test]
+    fn the_handbook_tells_the_format() {
+        let handbook = include_str!("../../../../data/handbook/operate.md");
+        assert!(handbook.contains(&format!("format, which is {FORMAT}.")));
     }
 }

@@ -8,14 +8,13 @@ use std::os::unix::fs::FileExt as _;
 use crate::adapters::files::BUFFER_BYTES;
 
 use super::event::Event;
-use super::head;
-use super::line::{Flaw, LINE_BYTES_MAX, Line, Place};
+use super::line::{Flaw, HEAD_BYTES, LINE_BYTES_MAX, Line, Place};
 
 /// Longer than most lines, in bytes.
 const LINE_CAPACITY: usize = 512;
 
 /// Place of the first event.
-pub(crate) const FIRST_PLACE: Place = head::LENGTH as Place;
+pub(crate) const FIRST_PLACE: Place = HEAD_BYTES as Place;
 
 /// The events of the lines that begin from one place on and before another, and their places. [`Flaw::Unreadable`] for
 /// a bad line, for the head, and for an unexpected end of the file; the lines after a bad one follow.

@@ -11,11 +11,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::adapters::files::if_there;
-use crate::adapters::files::operator_file::open_regular;
+use crate::adapters::files::{if_there, open_regular};
 
-use super::head::Head;
-use super::line::{Flaw, LineNumbers, Place, batches_in};
+use super::line::{Flaw, Head, LineNumbers, Place, batches_in};
 use super::reader::Lines;
 
 /// The content of a mark: a durable state of a ledger. Its events stay in the file until the next generation.
