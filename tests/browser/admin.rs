@@ -1,24 +1,19 @@
-//! The admin page: by keyboard, on a phone, in the dark; and its picture for the handbook.
+//! The admin page: by keyboard and on a phone; and its picture for the handbook.
 
-use std::fs;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::Arc;
 
 use landing_api::adapters::files::counts::FileCountStore;
 use landing_api::adapters::system::SystemClock;
 use landing_api::domain::hourly_counts::{Counted, Counts, Hour};
 use landing_api::ports::{Clock as _, CountStore as _};
 use serde_json::json;
-use tempfile::TempDir;
 
+use crate::Visit;
 use crate::browser::Browser;
 use crate::handbook::keep_picture;
-use crate::pages::tab_to;
+use crate::pages::{WIDTH, tab_to};
 use crate::parts::ENTER;
-use crate::program::{command, run, text};
-use crate::{Visit, visit_program};
+use crate::program::{Ran, command, landing_api, private_dir};
 
 const PAGES: [&str; 14] = [
     "/",
@@ -37,54 +32,29 @@ const PAGES: [&str; 14] = [
     "/nowhere",
 ];
 
-/// A link to the admin page of the service on this directory.
-fn link(data_dir: &Path) -> String {
-    let mut link = Command::new(env!("CARGO_BIN_EXE_landing-api"));
-    link.env_clear()
-        .args(["admin", "link", "--data-dir"])
-        .arg(data_dir)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let output = run(&mut link);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    text(&output.stdout).trim_end().to_owned()
-}
-
-/// Has `test` done with the admin page of a service that has served for a year. It is given a link.
-async fn visit_admin<T>(test: impl FnOnce(Visit, String) -> T)
-where
-    T: Future<Output = ()> + Send + 'static,
-{
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("data");
-    // As the service makes it.
-    fs::DirBuilder::new().mode(0o700).create(&path).unwrap();
-    count_a_year(&path).await;
-    let mut command = command(&path);
+/// The admin page of a service that has served for a year, and a link to it.
+async fn visit_admin() -> (Visit, String) {
+    let dir = private_dir();
+    count_a_year(dir.path()).await;
+    let mut command = command(dir.path());
     command.args([
         "--admin-listen=127.0.0.1:0",
         "--base-url=https://landing.example",
+        "--limit=newsletter-ip=off",
+        "--limit=keys=off",
     ]);
-    command.args(["--limit", "newsletter-ip=off", "--limit", "keys=off"]);
-    visit_program(&mut command, |visit| {
-        let names = "ada grace katherine annie mary joan radia barbara";
-        for name in names.split(' ').chain([&*"l".repeat(64)]) {
-            visit.service.sign_up(&format!("{name}@example.com"));
-        }
-        for label in ["Web shop", "<script>alert(1)</script>", &"w".repeat(64)] {
-            let body = json!({ "label": label }).to_string();
-            let (status, _) = visit.service.send("POST", "/api/v1/keys", "", &body);
-            assert_eq!(status, 201);
-        }
-        let link = link(&path);
-        let service = Arc::clone(&visit.service);
-        let tested = test(visit, link);
-        async move {
-            tested.await;
-            drop(service);
-        }
-    })
-    .await;
+    let visit = Visit::of(dir, &mut command).await;
+    let names = "ada grace katherine annie mary joan radia barbara";
+    for name in names.split(' ').chain([&*"l".repeat(64)]) {
+        visit.service.sign_up(&format!("{name}@example.com"));
+    }
+    for label in ["Web shop", "<script>alert(1)</script>", &"w".repeat(64)] {
+        let body = json!({ "label": label }).to_string();
+        assert_eq!(visit.service.post("/api/v1/keys", &body).0, 201);
+    }
+    let mut link = landing_api(&["admin", "link", "--data-dir"]);
+    let link = Ran::of(link.arg(visit.data_dir())).done().out;
+    (visit, link.trim_end().to_owned())
 }
 
 /// Counts of a launch and the year before it, the same in every run but for the date.
@@ -117,105 +87,98 @@ async fn count_a_year(data_dir: &Path) {
 
 /// Opens the link and clicks its button. Returns what the addresses of the session's pages begin with.
 async fn sign_in(page: &Browser, link: &str) -> String {
-    page.client.goto(link).await.unwrap();
+    page.client.goto(link).await;
     page.click("main button").await;
     page.until_text("#counts", "Last 24 hours").await;
-    let overview = page.client.current_url().await.unwrap();
+    let overview = page.client.current_url().await;
     overview.as_str().trim_end_matches('/').to_owned()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_contact_is_erased_by_keyboard_alone() {
-    visit_admin(|visit, link| async move {
-        let page = &visit.browser;
-        page.client.goto(&link).await.unwrap();
-        tab_to(page, "main button").await;
-        page.press(ENTER).await;
-        page.until_text("#counts", "Last 24 hours").await;
-        tab_to(page, "[href$='/contacts']").await;
-        page.press(ENTER).await;
-        page.until_text("h1", "Contacts").await;
-        tab_to(page, "#q").await;
-        page.press("ADA@").await;
-        page.press(ENTER).await;
-        page.until_text(".position", "Contacts 1 to 1 of 1.").await;
-        tab_to(page, ".list a.danger").await;
-        page.press(ENTER).await;
-        page.until_text("h1", "Erase this contact?").await;
-        assert!(page.text(".facts").await.contains("ada@example.com"));
-        tab_to(page, "main button").await;
-        page.press(ENTER).await;
-        page.until_text("h1", "Erased").await;
-        tab_to(page, "main [href$='/contacts']").await;
-        page.press(ENTER).await;
-        page.until_text(".position", "Contacts 1 to 8 of 8.").await;
-        assert!(!page.text(".list").await.contains("ada@example.com"));
-        // It is gone for the public page, too: a sign-up is new.
-        assert_eq!(visit.service.sign_up("ada@example.com"), false);
+    let (visit, link) = visit_admin().await;
+    let page = &visit.browser;
+    page.client.goto(&link).await;
+    tab_to(page, "main button").await;
+    page.press(ENTER).await;
+    page.until_text("#counts", "Last 24 hours").await;
+    tab_to(page, "[href$='/contacts']").await;
+    page.press(ENTER).await;
+    page.until_text("h1", "Contacts").await;
+    tab_to(page, "#q").await;
+    page.press("ADA@").await;
+    page.press(ENTER).await;
+    page.until_text(".position", "Contacts 1 to 1 of 1.").await;
+    tab_to(page, ".list a.danger").await;
+    page.press(ENTER).await;
+    page.until_text("h1", "Erase this contact?").await;
+    assert!(page.text(".facts").await.contains("ada@example.com"));
+    tab_to(page, "main button").await;
+    page.press(ENTER).await;
+    page.until_text("h1", "Erased").await;
+    tab_to(page, "main [href$='/contacts']").await;
+    page.press(ENTER).await;
+    page.until_text(".position", "Contacts 1 to 8 of 8.").await;
+    assert!(!page.text(".list").await.contains("ada@example.com"));
+    // It is gone for the public page, too: a sign-up is new.
+    assert_eq!(visit.service.sign_up("ada@example.com"), false);
 
-        tab_to(page, "footer button").await;
-        page.press(ENTER).await;
-        page.until_text("h1", "Sign in with a link").await;
-        page.client.goto(&link).await.unwrap();
-        page.until_text("h1", "This link no longer works").await;
-    })
-    .await;
+    tab_to(page, "footer button").await;
+    page.press(ENTER).await;
+    page.until_text("h1", "Sign in with a link").await;
+    page.client.goto(&link).await;
+    page.until_text("h1", "This link no longer works").await;
+    visit.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_admin_page_needs_scrolling_sideways() {
-    visit_admin(|visit, link| async move {
-        let page = &visit.browser;
-        let root = sign_in(page, &link).await;
-        for scheme in ["light", "dark"] {
-            page.set_scheme(scheme).await;
-            for (width, height) in [(320, 640), (390, 844), (768, 1024), (1280, 900)] {
-                page.resize(width, height).await;
-                for path in PAGES {
-                    page.client.goto(&format!("{root}{path}")).await.unwrap();
-                    // What is closed counts when it is opened.
-                    let script =
-                        "document.querySelectorAll('details').forEach((it) => it.open = true);
-                         return document.documentElement.scrollWidth";
-                    let needed = page.run(script).await.as_u64().unwrap();
-                    assert!(needed <= width.into(), "{path} takes {needed} of {width}");
-                }
-            }
+    let (visit, link) = visit_admin().await;
+    let page = &visit.browser;
+    let root = sign_in(page, &link).await;
+    for (width, height) in [(320, 640), (768, 1024)] {
+        page.resize(width, height).await;
+        for path in PAGES {
+            page.client.goto(&format!("{root}{path}")).await;
+            // What is closed counts when it is opened.
+            page.run("document.querySelectorAll('details').forEach((it) => it.open = true)")
+                .await;
+            let needed = page.run(WIDTH).await.as_u64().unwrap();
+            assert!(needed <= width.into(), "{path} takes {needed} of {width}");
         }
-    })
-    .await;
+    }
+    visit.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_plots_say_what_they_show() {
-    visit_admin(|visit, link| async move {
-        let page = &visit.browser;
-        let root = sign_in(page, &link).await;
-        let plots = "return all('svg.plot').length";
-        assert_eq!(page.run(plots).await, 9);
-        // As a screen reader gets it.
-        let names = "return [...document.querySelectorAll('svg.plot')].map((plot) =>
-             plot.getAttribute('aria-labelledby').split(' ')
-                 .map((id) => document.getElementById(id).textContent).join(': '))";
-        let names = page.run(names).await;
-        let first = names[0].as_str().unwrap();
-        assert!(first.starts_with("Sign-ups by hour: ") && first.contains(" in total, peak "));
-        // Bars are painted: the policy lets the stylesheet in.
-        let fill = "return getComputedStyle(document.querySelector('.plot rect')).fill";
-        assert_eq!(page.run(fill).await, "rgb(11, 102, 94)");
-        page.click(".plots summary").await;
-        assert!(page.is_seen(".plots table").await);
-        page.click(".bar [href$='/?by=month']").await;
-        page.until_text("#counts", "Last 13 months").await;
-        let bars = "return document.querySelector('.plot').querySelectorAll('rect').length";
-        assert!(page.run(bars).await.as_u64().unwrap() >= 12);
+    let (visit, link) = visit_admin().await;
+    let page = &visit.browser;
+    let root = sign_in(page, &link).await;
+    let plots = "return all('svg.plot').length";
+    assert_eq!(page.run(plots).await, 9);
+    // As a screen reader gets it.
+    let names = "return [...document.querySelectorAll('svg.plot')].map((plot) =>
+         plot.getAttribute('aria-labelledby').split(' ')
+             .map((id) => document.getElementById(id).textContent).join(': '))";
+    let names = page.run(names).await;
+    let first = names[0].as_str().unwrap();
+    assert!(first.starts_with("Sign-ups by hour: ") && first.contains(" in total, peak "));
+    // Bars are painted: the policy lets the stylesheet in.
+    let fill = "return getComputedStyle(document.querySelector('.plot rect')).fill";
+    assert_eq!(page.run(fill).await, "rgb(11, 102, 94)");
+    page.click(".plots summary").await;
+    assert!(page.is_seen(".plots table").await);
+    page.click(".bar [href$='/?by=month']").await;
+    page.until_text("#counts", "Last 13 months").await;
+    let bars = "return document.querySelector('.plot').querySelectorAll('rect').length";
+    assert!(page.run(bars).await.as_u64().unwrap() >= 12);
 
-        // The plots, and nothing beneath them.
-        page.resize(1280, 840).await;
-        page.devtools("Emulation.setScrollbarsHidden", json!({ "hidden": true }))
-            .await;
-        page.client.goto(&format!("{root}/")).await.unwrap();
-        keep_picture(page, "admin.png").await;
-    })
-    .await;
+    // The plots, and nothing beneath them.
+    page.resize(1280, 840).await;
+    page.devtools("Emulation.setScrollbarsHidden", json!({ "hidden": true }))
+        .await;
+    page.client.goto(&format!("{root}/")).await;
+    keep_picture(page, "admin.png").await;
+    visit.end().await;
 }

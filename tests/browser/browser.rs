@@ -3,9 +3,11 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
+use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::parts::{EMAIL, ENTER, QUESTION, SEND, SIGN_UP_STATUS};
 use crate::webdriver::{Client, Element};
 
 /// Headless, and without a word to anybody outside.
@@ -69,7 +71,7 @@ impl Driver {
             "goog:chromeOptions": { "args": arguments },
             "goog:loggingPrefs": { "browser": "ALL" },
         });
-        let client = Client::open(&self.url, capabilities).await.unwrap();
+        let client = Client::open(&self.url, capabilities).await;
         Browser { client }
     }
 }
@@ -99,16 +101,22 @@ const FINDERS: &str = "
 ";
 
 /// One window.
-#[derive(Clone)]
 pub(crate) struct Browser {
     pub(crate) client: Client,
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // Fails if it was closed.
+        let _ = kill_process(self.client.process.unwrap(), Signal::KILL);
+    }
 }
 
 impl Browser {
     /// Sends a command of the DevTools protocol.
     pub(crate) async fn devtools(&self, command: &str, parameters: Value) {
         let body = json!({ "cmd": command, "params": parameters });
-        self.client.post("/goog/cdp/execute", body).await.unwrap();
+        self.client.post("/goog/cdp/execute", body).await;
     }
 
     /// A window of this size, in CSS pixels.
@@ -179,7 +187,7 @@ impl Browser {
     /// that were broken, scripts that failed.
     pub(crate) async fn complaints(&self) -> Vec<String> {
         let body = json!({ "type": "browser" });
-        let log = self.client.post("/se/log", body).await.unwrap();
+        let log = self.client.post("/se/log", body).await;
         let entries = log.as_array().unwrap().iter();
         entries
             .filter(|entry| entry["source"] != "network")
@@ -189,7 +197,7 @@ impl Browser {
 
     pub(crate) async fn run(&self, script: &str) -> Value {
         let script = format!("{FINDERS} {script}");
-        self.client.execute(&script).await.unwrap()
+        self.client.execute(&script).await
     }
 
     /// Waits until `condition`, an expression of the page's language, is true.
@@ -224,8 +232,7 @@ impl Browser {
     pub(crate) async fn find(&self, selector: &str) -> Element {
         if !selector.contains(">>>") {
             // It waits for a page that is being loaded.
-            let found = self.client.find(selector).await;
-            return found.unwrap_or_else(|error| panic!("{selector}: {error}"));
+            return self.client.find(selector).await;
         }
         let found = self.element(&format!("find({})", json!(selector))).await;
         found.unwrap_or_else(|| panic!("{selector} is not there"))
@@ -239,22 +246,35 @@ impl Browser {
 
     /// The text that is seen of the first element that `selector` finds.
     pub(crate) async fn text(&self, selector: &str) -> String {
-        self.find(selector).await.text().await.unwrap()
+        self.find(selector).await.text().await
     }
 
     pub(crate) async fn is_seen(&self, selector: &str) -> bool {
-        self.find(selector).await.is_displayed().await.unwrap()
+        self.find(selector).await.is_displayed().await
     }
 
     pub(crate) async fn click(&self, selector: &str) {
-        self.find(selector).await.click().await.unwrap();
+        self.find(selector).await.click().await;
     }
 
     /// Types into a field, in place of what is there.
     pub(crate) async fn fill(&self, selector: &str, text: &str) {
         let field = self.find(selector).await;
-        field.clear().await.unwrap();
-        field.send_keys(text).await.unwrap();
+        field.clear().await;
+        field.send_keys(text).await;
+    }
+
+    /// Signs `email` up, and waits until `said` is the answer.
+    pub(crate) async fn sign_up(&self, email: &str, said: &str) {
+        self.fill(EMAIL, email).await;
+        self.press(ENTER).await;
+        self.until_text(SIGN_UP_STATUS, said).await;
+    }
+
+    /// Asks the assistant.
+    pub(crate) async fn ask(&self, question: &str) {
+        self.fill(QUESTION, question).await;
+        self.click(SEND).await;
     }
 
     /// Types where the focus is.
@@ -263,6 +283,6 @@ impl Browser {
             .element("focused()")
             .await
             .expect("nothing has the focus");
-        focused.send_keys(keys).await.unwrap();
+        focused.send_keys(keys).await;
     }
 }

@@ -8,8 +8,8 @@ use std::thread;
 use serde_json::json;
 
 use crate::browser::Browser;
-use crate::parts::{ANSWERED, EMAIL, ENTER, ESCAPE, LEFT, QUESTION, SEND, SIGN_UP, SIGN_UP_STATUS};
-use crate::{Visit, visit};
+use crate::parts::{ANSWERED, EMAIL, ENTER, ESCAPE, LEFT, QUESTION, SEND, SIGN_UP};
+use crate::{Visit, visit, visit_at};
 
 const LAUNCHER: &str = "landing-chat >>> .launcher";
 
@@ -74,12 +74,12 @@ impl OtherSite {
                 }
             }
         });
-        page.client.goto(&url).await.unwrap();
+        page.client.goto(&url).await;
     }
 }
 
 pub(crate) fn snippet(visit: &Visit, elements: &str) -> String {
-    let service = format!("http://{}", visit.service.address);
+    let service = visit.url();
     let script = format!("<script type=\"module\" src=\"{service}/embed.js\"></script>");
     script + &elements.replace("SERVICE", &service)
 }
@@ -88,97 +88,77 @@ pub(crate) fn snippet(visit: &Visit, elements: &str) -> String {
 const BOTH: &str = r#"<landing-newsletter heading="News" privacy-url="https://www.example.com/privacy"><form method="post" action="SERVICE/newsletter"><input name="email"><button>Plain</button></form></landing-newsletter>
 <landing-chat suggestions="What is this site?|What is stored about me?"><a href="SERVICE/">Ask there</a></landing-chat>"#;
 
-/// Has `test` done with a service, and with another site, which the service allows or not.
-async fn beside<T>(is_allowed: bool, test: impl FnOnce(Visit, OtherSite) -> T)
-where
-    T: Future<Output = ()> + Send + 'static,
-{
+/// A service, and another site, which the service allows or not.
+async fn beside(is_allowed: bool) -> (Visit, OtherSite) {
     let site = OtherSite::new();
     let allowed = ["--allow-origin", &*site.origin.clone()];
     let flags = if is_allowed { &allowed[..] } else { &[] };
-    visit(flags, |visit| test(visit, site)).await;
+    (visit(flags).await, site)
 }
 
-/// Has `test` done on a page of another site, which the service allows or not.
-async fn embedded<T>(
-    html: &'static str,
-    elements: &'static str,
-    policy: &'static str,
-    is_allowed: bool,
-    test: impl FnOnce(Visit) -> T + Send + 'static,
-) where
-    T: Future<Output = ()> + Send + 'static,
-{
-    beside(is_allowed, move |visit, site| async move {
-        let service = format!("http://{}", visit.service.address);
-        let policy = policy.replace("SERVICE", &service);
-        let page = visit.browser.clone();
-        site.open(&page, html, &snippet(&visit, elements), &policy)
-            .await;
-        page.until("find('landing-newsletter, landing-chat')?.shadowRoot")
-            .await;
-        // The test may take no more than the browser.
-        test(visit.clone()).await;
-    })
-    .await;
+/// A page of another site, which the service allows or not.
+async fn embedded(html: &str, elements: &str, policy: &str, is_allowed: bool) -> Visit {
+    let (visit, site) = beside(is_allowed).await;
+    let policy = policy.replace("SERVICE", &visit.url());
+    let page = &visit.browser;
+    site.open(page, html, &snippet(&visit, elements), &policy)
+        .await;
+    page.until("find('landing-newsletter, landing-chat')?.shadowRoot")
+        .await;
+    visit
 }
 
 /// Signs up, asks, and has the answer there after a reload.
 async fn both_work(page: &Browser) {
-    page.fill(EMAIL, "ada@example.com").await;
-    page.press(ENTER).await;
-    page.until_text(SIGN_UP_STATUS, "ada@example.com").await;
+    page.sign_up("ada@example.com", "ada@example.com").await;
     page.click("landing-chat >>> .suggestion").await;
     page.until(ANSWERED).await;
     let log = "return find('landing-chat >>> .log').textContent";
     let said = page.run(log).await;
-    page.client.refresh().await.unwrap();
+    page.client.refresh().await;
     page.until(ANSWERED).await;
     assert_eq!(page.run(log).await, said);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_allowed_origin_has_both_and_nothing_else_is_loaded_or_told() {
-    embedded(PLAIN, BOTH, "", true, |visit| async move {
-        let page = &visit.browser;
-        both_work(page).await;
-        let service = format!("http://{}", visit.service.address);
-        let loaded = page
-            .run(
-                "return performance.getEntriesByType('resource').map(({ name }) => name)
-                .filter((name) => !name.endsWith('/favicon.ico')).sort()",
-            )
-            .await;
-        let chat = format!("{service}/api/v1/assistant/chat");
-        assert_eq!(loaded, json!([chat, format!("{service}/embed.js")]));
-        // The site's cookie is still there, and the one of the quota is none of its own.
-        assert_eq!(page.run("return document.cookie").await, "host=secret");
-        page.fill(QUESTION, "And what is stored?").await;
-        page.click(SEND).await;
-        page.until("all('landing-chat >>> .answer:not(.growing)').length === 2")
-            .await;
-        page.until_text(LEFT, "of 10 messages left").await;
-    })
-    .await;
+    let visit = embedded(PLAIN, BOTH, "", true).await;
+    let page = &visit.browser;
+    both_work(page).await;
+    let service = visit.url();
+    let loaded = page
+        .run(
+            "return performance.getEntriesByType('resource').map(({ name }) => name)
+            .filter((name) => !name.endsWith('/favicon.ico')).sort()",
+        )
+        .await;
+    let chat = format!("{service}/api/v1/assistant/chat");
+    assert_eq!(loaded, json!([chat, format!("{service}/embed.js")]));
+    // The site's cookie is still there, and the one of the quota is none of its own.
+    assert_eq!(page.run("return document.cookie").await, "host=secret");
+    page.ask("And what is stored?").await;
+    page.until("all('landing-chat >>> .answer:not(.growing)').length === 2")
+        .await;
+    page.until_text(LEFT, "of 10 messages left").await;
+    visit.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_origin_that_is_not_allowed_signs_up_by_a_form_and_shows_what_it_has_instead_of_the_chat()
  {
-    beside(false, |visit, site| async move {
-        let page = &visit.browser;
-        site.open(page, PLAIN, &snippet(&visit, BOTH), "").await;
-        // The operator is told what is missing.
-        page.until("find('landing-chat >>> slot')").await;
-        assert!(page.is_seen("landing-chat a").await);
-        page.fill(EMAIL, "ada@example.com").await;
-        page.press(ENTER).await;
-        page.until("location.pathname.startsWith('/newsletter')")
-            .await;
-        let complaints = page.complaints().await.concat();
-        assert!(complaints.contains("--allow-origin"), "{complaints}");
-    })
-    .await;
+    let (visit, site) = beside(false).await;
+    let page = &visit.browser;
+    site.open(page, PLAIN, &snippet(&visit, BOTH), "").await;
+    // The operator is told what is missing.
+    page.until("find('landing-chat >>> slot')").await;
+    assert!(page.is_seen("landing-chat a").await);
+    page.fill(EMAIL, "ada@example.com").await;
+    page.press(ENTER).await;
+    page.until("location.pathname.startsWith('/newsletter')")
+        .await;
+    let complaints = page.complaints().await.concat();
+    assert!(complaints.contains("--allow-origin"), "{complaints}");
+    visit.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -186,22 +166,21 @@ async fn an_origin_that_is_not_allowed_sees_what_stands_in_the_element_instead_o
     const BUTTONS: &str = r#"<landing-chat mode="button"></landing-chat>
         <landing-chat id="bare" heading="Questions?"></landing-chat>
         <landing-chat mode="button" id="linked"><a href="SERVICE/">Ask there</a></landing-chat>"#;
-    beside(false, |visit, site| async move {
-        let page = &visit.browser;
-        site.open(page, PLAIN, &snippet(&visit, BUTTONS), "").await;
-        page.until("all('landing-chat >>> slot').length === 3")
-            .await;
-        assert_eq!(
-            page.run("return all('landing-chat >>> button').length")
-                .await,
-            0
-        );
-        assert!(page.is_seen("#linked a").await);
-        assert!(!page.is_seen("#bare").await, "an empty box");
-        let complaints = page.complaints().await.concat();
-        assert!(complaints.contains("--allow-origin"), "{complaints}");
-    })
-    .await;
+    let (visit, site) = beside(false).await;
+    let page = &visit.browser;
+    site.open(page, PLAIN, &snippet(&visit, BUTTONS), "").await;
+    page.until("all('landing-chat >>> slot').length === 3")
+        .await;
+    assert_eq!(
+        page.run("return all('landing-chat >>> button').length")
+            .await,
+        0
+    );
+    assert!(page.is_seen("#linked a").await);
+    assert!(!page.is_seen("#bare").await, "an empty box");
+    let complaints = page.complaints().await.concat();
+    assert!(complaints.contains("--allow-origin"), "{complaints}");
+    visit.end().await;
 }
 
 /// What a blog's editor (wpautop) makes of the snippets: paragraphs around whatever is no block, which the form
@@ -219,26 +198,24 @@ const WITH_PARAGRAPHS: &str = r#"<p><landing-newsletter></p>
 
 #[tokio::test(flavor = "multi_thread")]
 async fn where_wordpress_adds_paragraphs_there_is_one_form() {
-    embedded(WORDPRESS, WITH_PARAGRAPHS, "", true, |visit| async move {
-        let page = &visit.browser;
-        // The one in the element, and the one that stands by itself.
-        let forms = "return all('form').length + all('landing-newsletter >>> form').length";
-        assert_eq!(page.run(forms).await, 2);
-        assert_eq!(page.run("return all('#own').length").await, 1);
-        both_work(page).await;
-    })
-    .await;
+    let visit = embedded(WORDPRESS, WITH_PARAGRAPHS, "", true).await;
+    let page = &visit.browser;
+    // The one in the element, and the one that stands by itself.
+    let forms = "return all('form').length + all('landing-newsletter >>> form').length";
+    assert_eq!(page.run(forms).await, 2);
+    assert_eq!(page.run("return all('#own').length").await, 1);
+    both_work(page).await;
+    visit.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn elements_keep_a_distance_from_each_other_and_a_page_sets_another() {
     const THREE: &str = r#"<style>#close { margin: 0 }</style><landing-newsletter></landing-newsletter><landing-newsletter></landing-newsletter><landing-newsletter id="close"></landing-newsletter>"#;
-    embedded(PLAIN, THREE, "", false, |visit| async move {
-        let gaps = "const boxes = all('landing-newsletter').map((one) => one.getBoundingClientRect());
-            return [boxes[1].top - boxes[0].bottom, boxes[2].top - boxes[1].bottom].map(Math.round)";
-        assert_eq!(visit.browser.run(gaps).await, json!([16, 16]));
-    })
-    .await;
+    let visit = embedded(PLAIN, THREE, "", false).await;
+    let gaps = "const boxes = all('landing-newsletter').map((one) => one.getBoundingClientRect());
+        return [boxes[1].top - boxes[0].bottom, boxes[2].top - boxes[1].bottom].map(Math.round)";
+    assert_eq!(visit.browser.run(gaps).await, json!([16, 16]));
+    visit.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -247,108 +224,120 @@ async fn a_strict_policy_of_the_page_is_enough() {
     const POLICY: &str = "Content-Security-Policy: default-src 'none'; script-src SERVICE; \
         connect-src SERVICE; form-action SERVICE; style-src 'none'; base-uri 'none'; \
         require-trusted-types-for 'script'; trusted-types 'none'\r\n";
-    embedded(PLAIN, BOTH, POLICY, true, |visit| async move {
-        both_work(&visit.browser).await;
-        let radius =
-            "return getComputedStyle(find('landing-newsletter >>> [type=submit]')).borderRadius";
-        assert_eq!(visit.browser.run(radius).await, "8px");
-    })
-    .await;
+    let visit = embedded(PLAIN, BOTH, POLICY, true).await;
+    both_work(&visit.browser).await;
+    let radius =
+        "return getComputedStyle(find('landing-newsletter >>> [type=submit]')).borderRadius";
+    assert_eq!(visit.browser.run(radius).await, "8px");
+    visit.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn in_the_markup_of_wordpress_it_looks_like_itself() {
-    embedded(WORDPRESS, BOTH, "", true, |visit| async move {
-        let page = &visit.browser;
-        for (width, height) in [(390, 844), (1280, 900)] {
-            page.resize(width, height).await;
-            // In the language of the page.
-            page.until_text("landing-newsletter >>> label", "E-Mail-Adresse").await;
-            let style = |selector: &str, property: &str| {
-                format!("return getComputedStyle(find('{selector}')).{property}")
-            };
-            for (selector, property, value) in [
-                (SIGN_UP, "textTransform", "none"),
-                (SIGN_UP, "float", "none"),
-                (SIGN_UP, "fontSize", "16px"),
-                (EMAIL, "borderTopStyle", "solid"),
-                ("landing-newsletter >>> label", "display", "block"),
-                ("landing-newsletter >>> form", "opacity", "1"),
-                // The font is the page's.
-                (QUESTION, "fontFamily", "Georgia, serif"),
-            ] {
-                assert_eq!(page.run(&style(selector, property)).await, value, "{selector}");
-            }
-            let needed = page.run("return document.documentElement.scrollWidth").await;
-            assert_eq!(needed, width);
-            // Neither is wider than the column, and the field is as wide as it can be.
-            let widths = "return [...all('landing-newsletter, landing-chat'), find('landing-chat >>> #question')]
-                .map((one) => Math.round(one.getBoundingClientRect().width))";
-            let widths = page.run(widths).await;
-            let column = width.min(620);
-            assert_eq!((&widths[0], &widths[1]), (&json!(column), &json!(column)));
-            assert!(widths[2].as_u64().unwrap() + 60 > u64::from(column), "{widths}");
+    let visit = embedded(WORDPRESS, BOTH, "", true).await;
+    let page = &visit.browser;
+    for (width, height) in [(390, 844), (1280, 900)] {
+        page.resize(width, height).await;
+        // In the language of the page.
+        page.until_text("landing-newsletter >>> label", "E-Mail-Adresse")
+            .await;
+        let style = |selector: &str, property: &str| {
+            format!("return getComputedStyle(find('{selector}')).{property}")
+        };
+        for (selector, property, value) in [
+            (SIGN_UP, "textTransform", "none"),
+            (SIGN_UP, "float", "none"),
+            (SIGN_UP, "fontSize", "16px"),
+            (EMAIL, "borderTopStyle", "solid"),
+            ("landing-newsletter >>> label", "display", "block"),
+            ("landing-newsletter >>> form", "opacity", "1"),
+            // The font is the page's.
+            (QUESTION, "fontFamily", "Georgia, serif"),
+        ] {
+            assert_eq!(
+                page.run(&style(selector, property)).await,
+                value,
+                "{selector}"
+            );
         }
-        both_work(page).await;
-    })
-    .await;
+        let needed = page
+            .run("return document.documentElement.scrollWidth")
+            .await;
+        assert_eq!(needed, width);
+        // Neither is wider than the column, and the field is as wide as it can be.
+        let widths = "return [...all('landing-newsletter, landing-chat'), find('landing-chat >>> #question')]
+            .map((one) => Math.round(one.getBoundingClientRect().width))";
+        let widths = page.run(widths).await;
+        let column = width.min(620);
+        assert_eq!((&widths[0], &widths[1]), (&json!(column), &json!(column)));
+        assert!(
+            widths[2].as_u64().unwrap() + 60 > u64::from(column),
+            "{widths}"
+        );
+    }
+    both_work(page).await;
+    visit.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hostile_rules_stay_outside() {
-    embedded(HOSTILE, BOTH, "", true, |visit| async move {
-        let page = &visit.browser;
-        let properties = "return ['landing-newsletter >>> label', 'landing-newsletter >>> [type=submit]', 'landing-chat >>> #question']
-            .map((selector) => getComputedStyle(find(selector)))
-            .map((it) => [it.letterSpacing, it.textTransform, it.fontSize, it.fontStyle, it.lineHeight, it.textIndent, it.color].join(' '))";
-        let [text, on_accent] = ["rgb(26, 32, 36)", "rgb(255, 255, 255)"];
-        let expected = [text, on_accent, text].map(|color| {
-            // The family alone is the page's.
-            format!("normal none 16px normal 24px 0px {color}")
-        });
-        assert_eq!(page.run(properties).await, json!(expected));
-        for part in [EMAIL, SIGN_UP, QUESTION, SEND, "landing-newsletter >>> label"] {
-            assert!(page.is_seen(part).await, "{part}");
-        }
-        both_work(page).await;
-    })
-    .await;
+    let visit = embedded(HOSTILE, BOTH, "", true).await;
+    let page = &visit.browser;
+    let properties = "return ['landing-newsletter >>> label', 'landing-newsletter >>> [type=submit]', 'landing-chat >>> #question']
+        .map((selector) => getComputedStyle(find(selector)))
+        .map((it) => [it.letterSpacing, it.textTransform, it.fontSize, it.fontStyle, it.lineHeight, it.textIndent, it.color].join(' '))";
+    let [text, on_accent] = ["rgb(26, 32, 36)", "rgb(255, 255, 255)"];
+    let expected = [text, on_accent, text].map(|color| {
+        // The family alone is the page's.
+        format!("normal none 16px normal 24px 0px {color}")
+    });
+    assert_eq!(page.run(properties).await, json!(expected));
+    for part in [
+        EMAIL,
+        SIGN_UP,
+        QUESTION,
+        SEND,
+        "landing-newsletter >>> label",
+    ] {
+        assert!(page.is_seen(part).await, "{part}");
+    }
+    both_work(page).await;
+    visit.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_button_opens_a_panel_and_the_focus_comes_back() {
     const BUTTON: &str = r#"<landing-chat mode="button" button="Ask &lt;us&gt;" heading="Help" suggestions="What is this site?"></landing-chat>"#;
-    embedded(PLAIN, BUTTON, "", true, |visit| async move {
-        let page = &visit.browser;
-        for (answers, width, height) in [(1, 390, 844), (2, 1280, 900)] {
-            page.resize(width, height).await;
-            assert_eq!(page.text(LAUNCHER).await, "Ask <us>");
-            assert!(!page.is_seen("landing-chat >>> .panel").await);
-            page.click(LAUNCHER).await;
-            assert!(page.is_seen("landing-chat >>> .panel").await);
-            page.until("focused().id === 'question'").await;
-            let is_inside = "const { left, top, right, bottom } = find('landing-chat >>> .panel').getBoundingClientRect();
-                return left >= 0 && top >= 0 && right <= innerWidth && bottom <= innerHeight";
-            assert_eq!(page.run(is_inside).await, true);
-            page.press("Hello?").await;
-            page.press(ENTER).await;
-            // As long as one grows, Escape stops that.
-            let answered = "all('landing-chat >>> .answer:not(.growing)').length";
-            page.until(&format!("{answered} === {answers}")).await;
-            assert_eq!(page.run(is_inside).await, true);
-            page.press(ESCAPE).await;
-            assert!(!page.is_seen("landing-chat >>> .panel").await);
-            assert_eq!(page.run("return focused().className").await, "launcher");
-            let state = "return find('landing-chat >>> .launcher').ariaExpanded";
-            assert_eq!(page.run(state).await, "false");
-        }
-        // By keyboard alone.
-        page.press(ENTER).await;
-        page.until("focused().id === 'question'").await;
-        page.click("landing-chat >>> .close").await;
+    let visit = embedded(PLAIN, BUTTON, "", true).await;
+    let page = &visit.browser;
+    for (answers, width, height) in [(1, 390, 844), (2, 1280, 900)] {
+        page.resize(width, height).await;
+        assert_eq!(page.text(LAUNCHER).await, "Ask <us>");
         assert!(!page.is_seen("landing-chat >>> .panel").await);
-    })
-    .await;
+        page.click(LAUNCHER).await;
+        assert!(page.is_seen("landing-chat >>> .panel").await);
+        page.until("focused().id === 'question'").await;
+        let is_inside = "const { left, top, right, bottom } = find('landing-chat >>> .panel').getBoundingClientRect();
+            return left >= 0 && top >= 0 && right <= innerWidth && bottom <= innerHeight";
+        assert_eq!(page.run(is_inside).await, true);
+        page.press("Hello?").await;
+        page.press(ENTER).await;
+        // As long as one grows, Escape stops that.
+        let answered = "all('landing-chat >>> .answer:not(.growing)').length";
+        page.until(&format!("{answered} === {answers}")).await;
+        assert_eq!(page.run(is_inside).await, true);
+        page.press(ESCAPE).await;
+        assert!(!page.is_seen("landing-chat >>> .panel").await);
+        assert_eq!(page.run("return focused().className").await, "launcher");
+        let state = "return find('landing-chat >>> .launcher').ariaExpanded";
+        assert_eq!(page.run(state).await, "false");
+    }
+    // By keyboard alone.
+    page.press(ENTER).await;
+    page.until("focused().id === 'question'").await;
+    page.click("landing-chat >>> .close").await;
+    assert!(!page.is_seen("landing-chat >>> .panel").await);
+    visit.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -358,98 +347,92 @@ async fn dark_is_what_the_page_or_its_author_says() {
         <div><style>div { color-scheme: light dark }</style><landing-newsletter></landing-newsletter></div>
         <landing-newsletter id="own"><style>#own { --landing-background: rgb(1, 2, 3); --landing-text: rgb(4, 5, 6) }
         #own::part(button) { text-transform: uppercase }</style></landing-newsletter>"#;
-    embedded(PLAIN, THEMES, "", false, |visit| async move {
-        let page = &visit.browser;
-        let (light, dark) = ("rgb(255, 255, 255)", "rgb(24, 29, 33)");
-        for (scheme, expected) in [
-            ("light", [light, light, dark, light, light]),
-            ("dark", [light, dark, dark, light, dark]),
-        ] {
-            page.set_scheme(scheme).await;
-            let found = "return all('landing-newsletter >>> .root').slice(0, 5)
-                .map((one) => getComputedStyle(one).backgroundColor)";
-            assert_eq!(page.run(found).await, json!(expected), "{scheme}");
-        }
-        let own = "const [root, button] = ['.root', 'button'].map((it) => getComputedStyle(find(`#own >>> ${it}`)));
-            return [root.backgroundColor, root.color, button.textTransform]";
-        assert_eq!(page.run(own).await, json!(["rgb(1, 2, 3)", "rgb(4, 5, 6)", "uppercase"]));
-    })
-    .await;
+    let visit = embedded(PLAIN, THEMES, "", false).await;
+    let page = &visit.browser;
+    let (light, dark) = ("rgb(255, 255, 255)", "rgb(24, 29, 33)");
+    for (scheme, expected) in [
+        ("light", [light, light, dark, light, light]),
+        ("dark", [light, dark, dark, light, dark]),
+    ] {
+        page.set_scheme(scheme).await;
+        let found = "return all('landing-newsletter >>> .root').slice(0, 5)
+            .map((one) => getComputedStyle(one).backgroundColor)";
+        assert_eq!(page.run(found).await, json!(expected), "{scheme}");
+    }
+    let own = "const [root, button] = ['.root', 'button'].map((it) => getComputedStyle(find(`#own >>> ${it}`)));
+        return [root.backgroundColor, root.color, button.textTransform]";
+    assert_eq!(
+        page.run(own).await,
+        json!(["rgb(1, 2, 3)", "rgb(4, 5, 6)", "uppercase"])
+    );
+    visit.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn attributes_give_the_words_and_none_becomes_html() {
     const WORDS: &str = r#"<landing-newsletter lang="fr" heading="<b>H</b>" text="T" label="L" placeholder="P" button="B" thanks="Danke!" privacy-url="javascript:alert(1)"></landing-newsletter>
         <landing-newsletter lang="it" src="javascript:alert(1)"></landing-newsletter><landing-newsletter lang="es-MX"></landing-newsletter>"#;
-    embedded(PLAIN, WORDS, "", true, |visit| async move {
-        let page = &visit.browser;
-        let text = page.text("landing-newsletter >>> .root").await;
-        assert_eq!(text, "<b>H</b>\nT\nL\nB");
-        let made = "return all('landing-newsletter >>> b, landing-newsletter >>> a').length";
-        assert_eq!(page.run(made).await, 0);
-        let languages = "return all('landing-newsletter >>> .root').map((one) => one.lang)";
-        assert_eq!(page.run(languages).await, json!(["fr", "en", "es"]));
-        let actions =
-            "return new Set(all('landing-newsletter >>> form').map((one) => one.action)).size";
-        assert_eq!(page.run(actions).await, 1);
-        page.fill(EMAIL, "nobody").await;
-        page.press(ENTER).await;
-        let error = "landing-newsletter >>> #email-error";
-        page.until_text(error, "Veuillez saisir une adresse e-mail valide")
-            .await;
-        page.fill(EMAIL, "ada@example.com").await;
-        page.press(ENTER).await;
-        page.until_text(SIGN_UP_STATUS, "Danke!").await;
-    })
-    .await;
+    let visit = embedded(PLAIN, WORDS, "", true).await;
+    let page = &visit.browser;
+    let text = page.text("landing-newsletter >>> .root").await;
+    assert_eq!(text, "<b>H</b>\nT\nL\nB");
+    let made = "return all('landing-newsletter >>> b, landing-newsletter >>> a').length";
+    assert_eq!(page.run(made).await, 0);
+    let languages = "return all('landing-newsletter >>> .root').map((one) => one.lang)";
+    assert_eq!(page.run(languages).await, json!(["fr", "en", "es"]));
+    let actions =
+        "return new Set(all('landing-newsletter >>> form').map((one) => one.action)).size";
+    assert_eq!(page.run(actions).await, 1);
+    page.fill(EMAIL, "nobody").await;
+    page.press(ENTER).await;
+    let error = "landing-newsletter >>> #email-error";
+    page.until_text(error, "Veuillez saisir une adresse e-mail valide")
+        .await;
+    page.sign_up("ada@example.com", "Danke!").await;
+    visit.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_script_the_children_are_the_form() {
-    beside(false, |visit, site| async move {
-        let page = &visit.browser;
-        page.stop_scripts().await;
-        site.open(page, PLAIN, &snippet(&visit, BOTH), "").await;
-        assert!(page.is_seen("landing-chat a").await);
-        page.fill("landing-newsletter [name=email]", "ada@example.com")
-            .await;
-        page.click("landing-newsletter button").await;
-        page.until("location.pathname.startsWith('/newsletter')")
-            .await;
-    })
-    .await;
+    let (visit, site) = beside(false).await;
+    let page = &visit.browser;
+    page.stop_scripts().await;
+    site.open(page, PLAIN, &snippet(&visit, BOTH), "").await;
+    assert!(page.is_seen("landing-chat a").await);
+    page.fill("landing-newsletter [name=email]", "ada@example.com")
+        .await;
+    page.click("landing-newsletter button").await;
+    page.until("location.pathname.startsWith('/newsletter')")
+        .await;
+    visit.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_snippets_are_shown_tried_and_copied() {
-    visit(&[], |visit| async move {
-        let page = &visit.browser;
-        visit.goto("/embed?lang=de").await;
-        page.until("all('landing-newsletter, landing-chat').every((one) => one.shadowRoot)")
-            .await;
-        assert_eq!(page.run("return all('.preview').length").await, 4);
-        let copies = "return all('main pre').map((one) => one.querySelector('.copy').textContent)";
-        let copies = page.run(copies).await;
-        let copies = copies.as_array().unwrap();
-        assert!(copies.len() >= 5);
-        assert!(copies.iter().all(|it| it == "Kopieren"), "{copies:?}");
-        page.click("main pre .copy").await;
-        page.until_text("main pre .copy", "Kopiert").await;
-        let copied = page.clipboard().await;
-        let script = format!("src=\"http://{}/embed.js\">", visit.service.address);
-        let script = format!("<script type=\"module\" {script}");
-        assert!(copied.starts_with(&script), "{copied}");
-        page.fill(EMAIL, "ada@example.com").await;
-        page.press(ENTER).await;
-        page.until_text(SIGN_UP_STATUS, "Vielen Dank für Ihre Anmeldung")
-            .await;
-        page.click("landing-chat:not([mode]) >>> .suggestion").await;
-        page.until("find('landing-chat:not([mode]) >>> .answer:not(.growing)')")
-            .await;
-        page.click(LAUNCHER).await;
-        page.until("focused().id === 'question'").await;
-    })
-    .await;
+    let visit = visit_at("/embed?lang=de", &[]).await;
+    let page = &visit.browser;
+    page.until("all('landing-newsletter, landing-chat').every((one) => one.shadowRoot)")
+        .await;
+    assert_eq!(page.run("return all('.preview').length").await, 4);
+    let copies = "return all('main pre').map((one) => one.querySelector('.copy').textContent)";
+    let copies = page.run(copies).await;
+    let copies = copies.as_array().unwrap();
+    assert!(copies.len() >= 5);
+    assert!(copies.iter().all(|it| it == "Kopieren"), "{copies:?}");
+    page.click("main pre .copy").await;
+    page.until_text("main pre .copy", "Kopiert").await;
+    let copied = page.clipboard().await;
+    let script = format!("src=\"http://{}/embed.js\">", visit.service.address);
+    let script = format!("<script type=\"module\" {script}");
+    assert!(copied.starts_with(&script), "{copied}");
+    page.sign_up("ada@example.com", "Vielen Dank für Ihre Anmeldung")
+        .await;
+    page.click("landing-chat:not([mode]) >>> .suggestion").await;
+    page.until("find('landing-chat:not([mode]) >>> .answer:not(.growing)')")
+        .await;
+    page.click(LAUNCHER).await;
+    page.until("focused().id === 'question'").await;
+    visit.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -457,23 +440,20 @@ async fn the_snippet_in_readme_works_on_another_site() {
     let readme = include_str!("../../README.md");
     let (_, snippet) = readme.split_once("```html\n").unwrap();
     let (snippet, _) = snippet.split_once("\n```").unwrap();
-    beside(true, move |visit, site| async move {
-        let page = &visit.browser;
-        let service = format!("http://{}", visit.service.address);
-        let snippet = snippet.replace("https://api.example.com", &service);
-        site.open(page, PLAIN, &snippet, "").await;
-        page.until("find('landing-newsletter').shadowRoot").await;
-        page.fill(EMAIL, "ada@example.com").await;
-        page.press(ENTER).await;
-        page.until_text(SIGN_UP_STATUS, "Thank you for signing up")
-            .await;
-        page.click(LAUNCHER).await;
-        page.until("focused().id === 'question'").await;
-        page.press("Hello?").await;
-        page.press(ENTER).await;
-        page.until(ANSWERED).await;
-    })
-    .await;
+    let (visit, site) = beside(true).await;
+    let page = &visit.browser;
+    let service = visit.url();
+    let snippet = snippet.replace("https://api.example.com", &service);
+    site.open(page, PLAIN, &snippet, "").await;
+    page.until("find('landing-newsletter').shadowRoot").await;
+    page.sign_up("ada@example.com", "Thank you for signing up")
+        .await;
+    page.click(LAUNCHER).await;
+    page.until("focused().id === 'question'").await;
+    page.press("Hello?").await;
+    page.press(ENTER).await;
+    page.until(ANSWERED).await;
+    visit.end().await;
 }
 
 /// What page builders do with an element, and how it is found then.
@@ -495,68 +475,74 @@ const BUILDERS: [&str; 6] = [
 async fn wherever_a_page_builder_puts_an_element_it_has_its_look_and_hides_its_trap() {
     const POLICY: &str = "Content-Security-Policy: default-src 'none'; script-src SERVICE; connect-src SERVICE; frame-src 'self'\r\n";
     const FRAMED: &str = "<landing-newsletter></landing-newsletter><iframe></iframe>";
+    let visit = embedded(PLAIN, FRAMED, POLICY, true).await;
+    let page = &visit.browser;
     for builder in BUILDERS {
-        embedded(PLAIN, FRAMED, POLICY, true, move |visit| async move {
-            let script = format!(
-                "const frame = document.querySelector('iframe').contentDocument;
-                 let element = document.querySelector('landing-newsletter');
-                 {builder};
-                 const {{ shadowRoot: root }} = element;
-                 const view = element.ownerDocument.defaultView;
-                 const trap = root.querySelector('[name=website]');
-                 return [view.getComputedStyle(root.querySelector('[type=submit]')).fontWeight, root.querySelectorAll('form').length,
-                         trap.checkVisibility(), (root.adoptedStyleSheets = [], trap.checkVisibility())]"
-            );
-            let found = visit.browser.run(&script).await;
-            assert_eq!(found, json!(["600", 1, false, false]), "{builder}");
-        })
-        .await;
+        page.client.refresh().await;
+        page.until("find('landing-newsletter')?.shadowRoot").await;
+        let script = format!(
+            "const frame = document.querySelector('iframe').contentDocument;
+             let element = document.querySelector('landing-newsletter');
+             {builder};
+             const {{ shadowRoot: root }} = element;
+             const view = element.ownerDocument.defaultView;
+             const trap = root.querySelector('[name=website]');
+             return [view.getComputedStyle(root.querySelector('[type=submit]')).fontWeight, root.querySelectorAll('form').length,
+                     trap.checkVisibility(), (root.adoptedStyleSheets = [], trap.checkVisibility())]"
+        );
+        let found = page.run(&script).await;
+        assert_eq!(found, json!(["600", 1, false, false]), "{builder}");
     }
+    visit.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_script_that_is_loaded_again_changes_nothing() {
-    embedded(PLAIN, BOTH, "", true, |visit| async move {
-        let page = &visit.browser;
-        let again = format!(
-            "import('http://{}/embed.js?again').then(() => (window.isLoaded = true))",
-            visit.service.address
-        );
-        page.run(&again).await;
-        page.until("window.isLoaded").await;
-        let forms = "return all('landing-newsletter >>> form').length";
-        assert_eq!(page.run(forms).await, 1);
-        both_work(page).await;
-    })
-    .await;
+    let visit = embedded(PLAIN, BOTH, "", true).await;
+    let page = &visit.browser;
+    let again = format!(
+        "import('http://{}/embed.js?again').then(() => (window.isLoaded = true))",
+        visit.service.address
+    );
+    page.run(&again).await;
+    page.until("window.isLoaded").await;
+    let forms = "return all('landing-newsletter >>> form').length";
+    assert_eq!(page.run(forms).await, 1);
+    both_work(page).await;
+    visit.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn in_a_sandbox_the_form_opens_a_page_and_what_cannot_work_leads_to_one() {
-    beside(false, |visit, site| async move {
-        let page = &visit.browser;
-        let elements = "<landing-newsletter></landing-newsletter><landing-chat></landing-chat>";
-        let framed = snippet(&visit, elements).replace('"', "&quot;");
-        let frame = format!("<iframe sandbox=\"allow-scripts allow-forms allow-popups\" srcdoc=\"{framed}\"></iframe>");
-        site.open(page, PLAIN, &frame, "").await;
-        page.client.enter_frame(0).await.unwrap();
-        page.until("find('landing-newsletter')?.shadowRoot").await;
-        page.until_text("landing-chat >>> a", "Ask us").await;
-        page.fill(EMAIL, "ada@example.com").await;
-        page.press(ENTER).await;
-        page.until_text(SIGN_UP_STATUS, "Sign up").await;
-        let href = page.run("return find('landing-newsletter >>> .status a').href").await;
-        assert_eq!(href, format!("http://{}/newsletter?lang=en", visit.service.address));
-        // The form was sent, and its page is another window.
-        loop {
-            let windows = page.client.windows().await.unwrap();
-            if let [_, opened] = windows.as_slice() {
-                page.client.switch_to_window(opened).await.unwrap();
-                break;
-            }
+    let (visit, site) = beside(false).await;
+    let page = &visit.browser;
+    let elements = "<landing-newsletter></landing-newsletter><landing-chat></landing-chat>";
+    let framed = snippet(&visit, elements).replace('"', "&quot;");
+    let frame = format!(
+        "<iframe sandbox=\"allow-scripts allow-forms allow-popups\" srcdoc=\"{framed}\"></iframe>"
+    );
+    site.open(page, PLAIN, &frame, "").await;
+    page.client.enter_frame(0).await;
+    page.until("find('landing-newsletter')?.shadowRoot").await;
+    page.until_text("landing-chat >>> a", "Ask us").await;
+    page.sign_up("ada@example.com", "Sign up").await;
+    let href = page
+        .run("return find('landing-newsletter >>> .status a').href")
+        .await;
+    assert_eq!(
+        href,
+        format!("http://{}/newsletter?lang=en", visit.service.address)
+    );
+    // The form was sent, and its page is another window.
+    loop {
+        let windows = page.client.windows().await;
+        if let [_, opened] = windows.as_slice() {
+            page.client.switch_to_window(opened).await;
+            break;
         }
-        page.until("location.pathname === '/newsletter/thanks'").await;
-        page.complaints().await;
-    })
-    .await;
+    }
+    page.until("location.pathname === '/newsletter/thanks'")
+        .await;
+    page.complaints().await;
+    visit.end().await;
 }

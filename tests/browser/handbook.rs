@@ -11,7 +11,7 @@ use crate::visit;
 
 /// Takes the picture `name` of the handbook; `.ci/pictures` has it stored.
 pub async fn keep_picture(page: &Browser, name: &str) {
-    let picture = page.client.screenshot().await.unwrap();
+    let picture = page.client.screenshot().await;
     assert!(picture.len() < 200_000, "{name}: {}", picture.len());
     if std::env::var_os("LANDING_MAKE_PICTURES").is_some() {
         let handbook = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/handbook");
@@ -22,17 +22,16 @@ pub async fn keep_picture(page: &Browser, name: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_home_page_has_a_picture() {
     let flags = ["--base-url", "https://api.example.com"];
-    visit(&flags, |visit| async move {
-        let page = &visit.browser;
-        page.resize(1200, 1150).await;
-        let hidden = json!({ "hidden": true });
-        page.devtools("Emulation.setScrollbarsHidden", hidden).await;
-        page.set_scheme("light").await;
-        visit.goto("/").await;
-        page.click("landing-chat >>> .suggestion").await;
-        page.until(ANSWERED).await;
-        page.run("focused().blur(); scrollTo(0, 0)").await;
-        keep_picture(page, "page.png").await;
-    })
-    .await;
+    let visit = visit(&flags).await;
+    let page = &visit.browser;
+    page.resize(1200, 1150).await;
+    let hidden = json!({ "hidden": true });
+    page.devtools("Emulation.setScrollbarsHidden", hidden).await;
+    page.set_scheme("light").await;
+    visit.goto("/").await;
+    page.click("landing-chat >>> .suggestion").await;
+    page.until(ANSWERED).await;
+    page.run("focused().blur(); scrollTo(0, 0)").await;
+    keep_picture(page, "page.png").await;
+    visit.end().await;
 }

@@ -17,7 +17,6 @@ mod consent;
 mod embed;
 mod forms;
 mod handbook;
-mod newsletter_form;
 mod pages;
 mod parts;
 #[path = "../it/program.rs"]
@@ -31,61 +30,72 @@ mod trouble;
 mod upstream;
 mod webdriver;
 
+use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
+
+use tempfile::TempDir;
 
 use browser::{Browser, Driver};
-use program::{Program, command};
+use program::{Program, command, private_dir};
 
-/// A browser, and the service it visits.
-#[derive(Clone)]
+/// A browser, and the service it visits. Both end with this value.
 struct Visit {
     browser: Browser,
-    service: Arc<Program>,
+    service: Program,
+    _driver: Driver,
+    data_dir: TempDir,
 }
 
 impl Visit {
+    /// Of the service that `command` starts on `data_dir`.
+    async fn of(data_dir: TempDir, command: &mut Command) -> Self {
+        let service = Program::start(command);
+        let driver = Driver::start();
+        Self {
+            browser: driver.open().await,
+            service,
+            _driver: driver,
+            data_dir,
+        }
+    }
+
     async fn goto(&self, path: &str) {
-        let url = format!("http://{}{path}", self.service.address);
-        self.browser.client.goto(&url).await.unwrap();
+        let url = self.url() + path;
+        self.browser.client.goto(&url).await;
+    }
+
+    /// The service's URL.
+    fn url(&self) -> String {
+        format!("http://{}", self.service.address)
+    }
+
+    fn data_dir(&self) -> &Path {
+        self.data_dir.path()
+    }
+
+    /// Closes the browser, which must have no complaint.
+    async fn end(self) {
+        let complaints = self.browser.complaints().await;
+        self.browser.client.close().await;
+        assert_eq!(complaints, Vec::<String>::new());
     }
 }
 
-/// Has `test` done with a service that was started with `flags`. Whatever becomes of it, the browser
-/// is closed; what it complains of fails the test.
-async fn visit<T>(flags: &[&str], test: impl FnOnce(Visit) -> T)
-where
-    T: Future<Output = ()> + Send + 'static,
-{
-    let data_dir = tempfile::tempdir().unwrap();
-    visit_program(command(data_dir.path()).args(flags), test).await;
+/// Starts a service with `flags`, and a browser.
+async fn visit(flags: &[&str]) -> Visit {
+    let data_dir = private_dir();
+    let mut command = command(data_dir.path());
+    Visit::of(data_dir, command.args(flags)).await
 }
 
-/// The same with a service that `command` starts.
-async fn visit_program<T>(command: &mut Command, test: impl FnOnce(Visit) -> T)
-where
-    T: Future<Output = ()> + Send + 'static,
-{
-    let service = Program::start(command);
-    let driver = Driver::start();
-    let browser = driver.open().await;
-    let visit = Visit {
-        browser: browser.clone(),
-        service: Arc::new(service),
-    };
-    let outcome = tokio::spawn(test(visit)).await;
-    let complaints = browser.complaints().await;
-    browser.client.close().await.unwrap();
-    if let Err(error) = outcome {
-        std::panic::resume_unwind(error.into_panic());
-    }
-    assert_eq!(complaints, Vec::<String>::new());
+/// The same, where the browser goes to a page.
+async fn visit_at(path: &str, flags: &[&str]) -> Visit {
+    let visit = visit(flags).await;
+    visit.goto(path).await;
+    visit
 }
 
 /// The same with a service that asks a model at this address.
-async fn visit_with_model<T>(url: &str, test: impl FnOnce(Visit) -> T)
-where
-    T: Future<Output = ()> + Send + 'static,
-{
-    visit(&["--model-url", url, "--model", "m"], test).await;
+async fn visit_with_model(url: &str) -> Visit {
+    visit(&["--model-url", url, "--model", "m"]).await
 }

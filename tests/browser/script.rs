@@ -5,8 +5,7 @@ use std::fs;
 use serde_json::json;
 
 use crate::browser::Browser;
-use crate::parts::{EMAIL, ENTER};
-use crate::visit;
+use crate::{visit, visit_at};
 
 /// Has `script` run in each page before anything of the page's own.
 async fn before_all(page: &Browser, script: &str) {
@@ -17,46 +16,42 @@ async fn before_all(page: &Browser, script: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_step_that_fails_takes_no_form_along() {
-    visit(&[], |visit| async move {
-        let page = &visit.browser;
-        // As in a browser that does not know them.
-        before_all(
-            page,
-            "delete window.matchMedia; window.matchMedia = undefined;
-             HTMLPreElement.prototype.prepend = undefined;",
-        )
-        .await;
-        visit.goto("/docs/reference").await;
-        assert!(page.is_seen("[data-form=try-it]").await);
-        visit.goto("/").await;
-        page.fill(EMAIL, "ada@example.com").await;
-        page.press(ENTER).await;
-        page.until_text("landing-newsletter >>> form", "Thank you for signing up")
-            .await;
-        let complaints = page.complaints().await;
-        let complaints = complaints.concat();
-        assert!(complaints.contains("matchMedia"), "{complaints}");
-    })
+    let visit = visit(&[]).await;
+    let page = &visit.browser;
+    // As in a browser that does not know them.
+    before_all(
+        page,
+        "delete window.matchMedia; window.matchMedia = undefined;
+         HTMLPreElement.prototype.prepend = undefined;",
+    )
     .await;
+    visit.goto("/docs/reference").await;
+    assert!(page.is_seen("[data-form=try-it]").await);
+    visit.goto("/").await;
+    page.sign_up("ada@example.com", "Thank you for signing up")
+        .await;
+    let complaints = page.complaints().await;
+    let complaints = complaints.concat();
+    assert!(complaints.contains("matchMedia"), "{complaints}");
+    visit.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_script_that_ends_early_leaves_the_page_as_without_one() {
-    visit(&[], |visit| async move {
-        let page = &visit.browser;
-        before_all(page, "document.createElement = undefined").await;
-        visit.goto("/").await;
-        let scripted = "return document.documentElement.className";
-        assert_eq!(page.run(scripted).await, "");
-        assert!(page.is_seen("landing-newsletter [type=email]").await);
-        assert!(page.text("landing-chat").await.contains("help page"));
-        visit.goto("/developers").await;
-        assert!(!page.is_seen("[data-form=key]").await);
-        let card = page.text("[aria-labelledby=try-key]").await;
-        assert!(card.contains("from a terminal:"), "{card}");
-        assert!(!page.complaints().await.is_empty());
-    })
-    .await;
+    let visit = visit(&[]).await;
+    let page = &visit.browser;
+    before_all(page, "document.createElement = undefined").await;
+    visit.goto("/").await;
+    let scripted = "return document.documentElement.className";
+    assert_eq!(page.run(scripted).await, "");
+    assert!(page.is_seen("landing-newsletter [type=email]").await);
+    assert!(page.text("landing-chat").await.contains("help page"));
+    visit.goto("/developers").await;
+    assert!(!page.is_seen("[data-form=key]").await);
+    let card = page.text("[aria-labelledby=try-key]").await;
+    assert!(card.contains("from a terminal:"), "{card}");
+    assert!(!page.complaints().await.is_empty());
+    visit.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -70,20 +65,13 @@ async fn a_form_that_cannot_work_is_not_shown_and_the_others_are() {
     let site = tempfile::tempdir().unwrap();
     fs::write(site.path().join("home.html"), HOME).unwrap();
     let site_dir = site.path().to_str().unwrap().to_owned();
-    visit(&["--site-dir", &site_dir], |visit| async move {
-        let page = &visit.browser;
-        visit.goto("/").await;
-        for card in ["#unknown", "#broken"] {
-            assert_eq!(page.text(card).await, "Without", "{card}");
-        }
-        page.fill(EMAIL, "ada@example.com").await;
-        page.press(ENTER).await;
-        page.until_text(
-            "landing-newsletter >>> form",
-            "signing up with ada@example.com",
-        )
+    let visit = visit_at("/", &["--site-dir", &site_dir]).await;
+    let page = &visit.browser;
+    for card in ["#unknown", "#broken"] {
+        assert_eq!(page.text(card).await, "Without", "{card}");
+    }
+    page.sign_up("ada@example.com", "signing up with ada@example.com")
         .await;
-        assert_eq!(page.complaints().await.len(), 2);
-    })
-    .await;
+    assert_eq!(page.complaints().await.len(), 2);
+    visit.end().await;
 }

@@ -10,6 +10,7 @@ use hyper::{Method, Request};
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use rustix::process::Pid;
 use serde_json::{Value, json};
 use url::Url;
 
@@ -24,66 +25,71 @@ pub(crate) type Failure = Box<dyn Error + Send + Sync>;
 pub(crate) struct Client {
     http: legacy::Client<HttpConnector, Full<Bytes>>,
     session: String,
+    /// The browser's process.
+    pub(crate) process: Option<Pid>,
 }
 
 impl Client {
     /// Opens a browser with `capabilities` at the driver of `url`.
-    pub(crate) async fn open(url: &str, capabilities: Value) -> Result<Self, Failure> {
+    pub(crate) async fn open(url: &str, capabilities: Value) -> Self {
         let mut client = Self {
             http: legacy::Client::builder(TokioExecutor::new()).build_http(),
             session: format!("{url}/session"),
+            process: None,
         };
         let wanted = json!({ "capabilities": { "alwaysMatch": capabilities } });
-        let opened = client.post("", wanted).await?;
-        let id = opened["sessionId"].as_str().ok_or("a session without id")?;
+        let opened = client.post("", wanted).await;
+        let id = opened["sessionId"].as_str().expect("a session without id");
         client.session = format!("{}/{id}", client.session);
-        Ok(client)
+        let process = opened["capabilities"]["goog:processID"].as_i64();
+        client.process = Pid::from_raw(process.unwrap().try_into().unwrap());
+        client
     }
 
-    pub(crate) async fn close(&self) -> Result<Value, Failure> {
-        self.send(Method::DELETE, "", None).await
+    pub(crate) async fn close(&self) {
+        self.send(Method::DELETE, "", None).await.unwrap();
     }
 
-    pub(crate) async fn goto(&self, url: &str) -> Result<Value, Failure> {
-        self.post("/url", json!({ "url": url })).await
+    pub(crate) async fn goto(&self, url: &str) {
+        self.post("/url", json!({ "url": url })).await;
     }
 
-    pub(crate) async fn back(&self) -> Result<Value, Failure> {
-        self.post("/back", json!({})).await
+    pub(crate) async fn back(&self) {
+        self.post("/back", json!({})).await;
     }
 
-    pub(crate) async fn refresh(&self) -> Result<Value, Failure> {
-        self.post("/refresh", json!({})).await
+    pub(crate) async fn refresh(&self) {
+        self.post("/refresh", json!({})).await;
     }
 
-    pub(crate) async fn current_url(&self) -> Result<Url, Failure> {
-        Ok(Url::parse(&self.get_text("/url").await?)?)
+    pub(crate) async fn current_url(&self) -> Url {
+        Url::parse(&self.get_text("/url").await).unwrap()
     }
 
-    pub(crate) async fn title(&self) -> Result<String, Failure> {
+    pub(crate) async fn title(&self) -> String {
         self.get_text("/title").await
     }
 
     /// A picture of the window, as PNG.
-    pub(crate) async fn screenshot(&self) -> Result<Vec<u8>, Failure> {
-        Ok(STANDARD.decode(self.get_text("/screenshot").await?)?)
+    pub(crate) async fn screenshot(&self) -> Vec<u8> {
+        STANDARD.decode(self.get_text("/screenshot").await).unwrap()
     }
 
     /// The handles of all windows.
-    pub(crate) async fn windows(&self) -> Result<Vec<String>, Failure> {
-        Ok(serde_json::from_value(self.get("/window/handles").await?)?)
+    pub(crate) async fn windows(&self) -> Vec<String> {
+        serde_json::from_value(self.get("/window/handles").await).unwrap()
     }
 
-    pub(crate) async fn switch_to_window(&self, handle: &str) -> Result<Value, Failure> {
-        self.post("/window", json!({ "handle": handle })).await
+    pub(crate) async fn switch_to_window(&self, handle: &str) {
+        self.post("/window", json!({ "handle": handle })).await;
     }
 
     /// The frame of this index in the page, from 0.
-    pub(crate) async fn enter_frame(&self, index: u16) -> Result<Value, Failure> {
-        self.post("/frame", json!({ "id": index })).await
+    pub(crate) async fn enter_frame(&self, index: u16) {
+        self.post("/frame", json!({ "id": index })).await;
     }
 
-    pub(crate) async fn execute(&self, script: &str) -> Result<Value, Failure> {
+    pub(crate) async fn execute(&self, script: &str) -> Value {
         let body = json!({ "script": script, "args": [] });
         self.post("/execute/sync", body).await
     }
@@ -91,15 +97,14 @@ impl Client {
     /// The script's last argument is the function that takes the result.
     pub(crate) async fn execute_async(&self, script: &str) -> Result<Value, Failure> {
         let body = json!({ "script": script, "args": [] });
-        self.post("/execute/async", body).await
+        self.send(Method::POST, "/execute/async", Some(body)).await
     }
 
     /// The first element that the CSS selector finds.
-    pub(crate) async fn find(&self, selector: &str) -> Result<Element, Failure> {
+    pub(crate) async fn find(&self, selector: &str) -> Element {
         let body = json!({ "using": "css selector", "value": selector });
-        let found = self.post("/element", body).await?;
-        self.element(&found)
-            .ok_or_else(|| format!("no element: {found}").into())
+        let found = self.post("/element", body).await;
+        self.element(&found).unwrap()
     }
 
     /// The element that a script gave back.
@@ -109,17 +114,19 @@ impl Client {
         Some(Element { client, path })
     }
 
-    async fn get_text(&self, path: &str) -> Result<String, Failure> {
-        Ok(serde_json::from_value(self.get(path).await?)?)
+    async fn get_text(&self, path: &str) -> String {
+        serde_json::from_value(self.get(path).await).unwrap()
     }
 
-    async fn get(&self, path: &str) -> Result<Value, Failure> {
-        self.send(Method::GET, path, None).await
+    async fn get(&self, path: &str) -> Value {
+        let got = self.send(Method::GET, path, None).await;
+        got.unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
     /// Sends a command, also one that only this driver knows.
-    pub(crate) async fn post(&self, path: &str, body: Value) -> Result<Value, Failure> {
-        self.send(Method::POST, path, Some(body)).await
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Value {
+        let posted = self.send(Method::POST, path, Some(body.clone())).await;
+        posted.unwrap_or_else(|error| panic!("{path} {body}: {error}"))
     }
 
     async fn send(
@@ -155,34 +162,29 @@ pub(crate) struct Element {
 
 impl Element {
     /// The text that is seen.
-    pub(crate) async fn text(&self) -> Result<String, Failure> {
+    pub(crate) async fn text(&self) -> String {
         self.client.get_text(&format!("{}/text", self.path)).await
     }
 
-    pub(crate) async fn property(&self, name: &str) -> Result<String, Failure> {
-        let path = format!("{}/property/{name}", self.path);
-        self.client.get_text(&path).await
+    pub(crate) async fn is_displayed(&self) -> bool {
+        let shown = self.client.get(&format!("{}/displayed", self.path)).await;
+        shown.as_bool().unwrap()
     }
 
-    pub(crate) async fn is_displayed(&self) -> Result<bool, Failure> {
-        let shown = self.client.get(&format!("{}/displayed", self.path)).await?;
-        Ok(serde_json::from_value(shown)?)
+    pub(crate) async fn click(&self) {
+        self.act("click", json!({})).await;
     }
 
-    pub(crate) async fn click(&self) -> Result<Value, Failure> {
-        self.act("click", json!({})).await
+    pub(crate) async fn clear(&self) {
+        self.act("clear", json!({})).await;
     }
 
-    pub(crate) async fn clear(&self) -> Result<Value, Failure> {
-        self.act("clear", json!({})).await
+    pub(crate) async fn send_keys(&self, text: &str) {
+        self.act("value", json!({ "text": text })).await;
     }
 
-    pub(crate) async fn send_keys(&self, text: &str) -> Result<Value, Failure> {
-        self.act("value", json!({ "text": text })).await
-    }
-
-    async fn act(&self, action: &str, body: Value) -> Result<Value, Failure> {
+    async fn act(&self, action: &str, body: Value) {
         let path = format!("{}/{action}", self.path);
-        self.client.post(&path, body).await
+        self.client.post(&path, body).await;
     }
 }

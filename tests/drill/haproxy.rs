@@ -82,11 +82,7 @@ impl HaProxy {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("haproxy.cfg");
         std::fs::write(&file, config).unwrap();
-        // Debian has it in a directory that is not on everybody's path.
-        let program = ["/usr/sbin/haproxy", "haproxy"];
-        let is_there = |path: &&str| std::path::Path::new(path).exists();
-        let program = program.into_iter().find(is_there).unwrap_or("haproxy");
-        let process = Process::start(Command::new(program).arg("-db").arg("-f").arg(file));
+        let process = Process::start(Command::new("haproxy").arg("-db").arg("-f").arg(file));
         let address = SocketAddr::from(([127, 0, 0, 1], port));
         until("HAProxy", async || {
             TcpStream::connect(address).await.is_ok()

@@ -34,20 +34,18 @@ async fn postgres_keeps_contacts() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn an_erasure_beside_sign_ups_leaves_a_contact_or_a_tombstone_in_postgres() {
-    let server = Postgres::start().await;
-    let store = server.store().await;
+    let (server, store) = Postgres::with_store().await;
     let contacts: Arc<dyn ContactStore> = store.clone();
-    let contacts = contact_store::race_erasures(&contacts, 300).await;
+    let contacts = contact_store::race_erasures(&contacts, 60).await;
     let rows = "SELECT (SELECT count(*) FROM contact) || ' ' || (SELECT count(*) FROM tombstone)";
-    let expected = format!("{contacts} {}", 300 - contacts);
+    let expected = format!("{contacts} {}", 60 - contacts);
     assert_eq!(server.sql(rows).await, [expected]);
 }
 
 /// The import has read the tombstones when the erasure begins.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_erasure_waits_for_an_import_under_way_and_leaves_no_contact() {
-    let server = Postgres::start().await;
-    let store = server.store().await;
+    let (server, store) = Postgres::with_store().await;
     let [ada, bea] = ["ada", "bea"].map(|name| imported(name, START));
     let signs_up = server.client().await;
     signs_up
@@ -86,8 +84,7 @@ async fn an_erasure_waits_for_an_import_under_way_and_leaves_no_contact() {
 /// Otherwise an email whose outcome cannot be noted is sent again.
 #[tokio::test]
 async fn an_erasure_holds_up_sign_ups_and_no_other_change_of_a_contact() {
-    let server = Postgres::start().await;
-    let store = server.store().await;
+    let (server, store) = Postgres::with_store().await;
     let sign_up = |name| SignUp {
         is_to_be_confirmed: true,
         ..sign_up_of(address(name), origin(1, None), START)
@@ -106,8 +103,7 @@ async fn an_erasure_holds_up_sign_ups_and_no_other_change_of_a_contact() {
 
 #[tokio::test]
 async fn a_change_of_a_contact_writes_no_index() {
-    let server = Postgres::start().await;
-    let store = server.store().await;
+    let (server, store) = Postgres::with_store().await;
     let row = imported("ada", START);
     store.import(vec![row], false).await.unwrap();
     let change = r#"BEGIN; UPDATE contact SET state = state || '{"seen_at": 7}';
@@ -118,8 +114,7 @@ async fn a_change_of_a_contact_writes_no_index() {
 /// In the other order an import and a sign-up of the address could each wait for the other.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_import_of_the_forgotten_takes_the_tombstone_last_as_a_sign_up_does() {
-    let server = Postgres::start().await;
-    let store = server.store().await;
+    let (server, store) = Postgres::with_store().await;
     let email = EmailAddress::parse("ada@example.com").unwrap();
     let now = Timestamp::from_ms(1_764_000_000_000);
     store
@@ -152,8 +147,7 @@ async fn an_import_of_the_forgotten_takes_the_tombstone_last_as_a_sign_up_does()
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn postgres_keeps_keys_and_revocations_through_a_crash() {
-    let mut server = Postgres::start().await;
-    let store = server.store().await;
+    let (mut server, store) = Postgres::with_store().await;
     key_issuer::check(store.clone()).await;
     revocation_list::check(store.clone()).await;
     server.kill();

@@ -14,7 +14,7 @@ use crate::fixtures::{acquire, charge, peek, refund};
 use crate::limits_away::now;
 use crate::nodes::{Nodes, engines, write_secret};
 use crate::postgres::Postgres;
-use crate::program::{landing_api, run, text};
+use crate::program::{Ran, landing_api};
 use crate::redis::{Redis, settings};
 use crate::starts::turn_tls_on;
 
@@ -155,8 +155,8 @@ async fn a_flag_names_the_authority_of_an_engines_provider() {
     let doctor = |authorities: &Path| {
         let mut command = landing_api(&["doctor", "--store", &store, "--limits", &limits]);
         command.args(["--nodes", "1", "--secret-file"]).arg(&secret);
-        let ran = run(command.arg("--store-ca").arg(authorities));
-        text(&ran.stdout) + &text(&ran.stderr)
+        let ran = Ran::of(command.arg("--store-ca").arg(authorities));
+        ran.out + &ran.err
     };
     let (of_redis, of_postgres) = (
         dir.path().join("authority"),

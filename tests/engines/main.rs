@@ -15,7 +15,6 @@ mod away;
 mod client;
 mod contracts;
 mod copies;
-mod counted;
 mod deliveries;
 mod disk;
 mod engine;
@@ -39,7 +38,6 @@ mod redis;
 #[path = "../it/contracts/refunds.rs"]
 mod refunds;
 mod relay;
-mod rollout;
 mod shared;
 mod starts;
 #[path = "../support/mod.rs"]

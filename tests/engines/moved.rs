@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use rustix::process::Signal;
@@ -11,23 +10,23 @@ use serde_json::json;
 use crate::client::{Call, Client, at_once};
 use crate::engine::{Process, until};
 use crate::nodes::{Nodes, contacts, engines};
-use crate::program::{Program, closed_address, command, landing_api, run, text};
+use crate::program::{Program, Ran, closed_address, command, landing_api, private_dir};
 
 const CHAT: &str = "/api/v1/assistant/chat";
 
 /// As the nodes have it.
 const PROXY: &str = "--trusted-proxy=127.0.0.1";
 
-/// More than what a page of a listing or a batch of an import holds.
-const CONTACTS: usize = 2500;
+/// More than a page of a listing of the ledger holds.
+const CONTACTS: usize = 1200;
 
 /// `landing-api move` of a data directory.
 fn run_move(nodes: &Nodes, data_dir: &Path) -> Result<String, String> {
     let mut words = nodes.operator(&["move", "--yes"]);
-    let ran = run(words.arg("--data-dir").arg(data_dir));
-    match ran.status.success() {
-        true => Ok(text(&ran.stdout)),
-        false => Err(text(&ran.stderr)),
+    let ran = Ran::of(words.arg("--data-dir").arg(data_dir));
+    match ran.status {
+        Some(0) => Ok(ran.out),
+        _ => Err(ran.err),
     }
 }
 
@@ -74,8 +73,7 @@ async fn used(address: &str) -> GivenOut {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_data_directory_moves_to_several_nodes_and_loses_nothing() {
     let (postgres, _redis, urls) = engines().await;
-    let dir = tempfile::tempdir().unwrap();
-    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).unwrap();
+    let dir = private_dir();
     let unlimited = ["default", "ip", "newsletter-ip", "newsletter-all"];
     let unlimited = unlimited.map(|policy| format!("--limit={policy}=off"));
     let unlimited = unlimited.each_ref().map(String::as_str);
@@ -85,14 +83,13 @@ async fn a_data_directory_moves_to_several_nodes_and_loses_nothing() {
     let program = Program::start(service.args(unlimited).args([PROXY, &webhook]));
     let given_out = used(&program.address).await;
     let mut forget = landing_api(&["contacts", "forget", &email(0), "--yes", "--data-dir"]);
-    let forgotten = run(forget.arg(dir.path()));
-    assert!(forgotten.status.success(), "{}", text(&forgotten.stderr));
+    Ran::of(forget.arg(dir.path())).done();
 
     let mut nodes = Nodes::prepare(2, &urls, &unlimited);
     fs::copy(dir.path().join("secret"), nodes.secret_file()).unwrap();
     nodes.migrate();
     run_move(&nodes, dir.path()).expect_err("a service that runs has more to come");
-    assert_eq!(program.stop(Signal::TERM).0, Some(0));
+    program.stopped();
     run_move(&nodes, dir.path()).unwrap();
 
     let expected: HashSet<_> = (1..CONTACTS).map(email).collect();
@@ -133,10 +130,9 @@ async fn a_data_directory_moves_to_several_nodes_and_loses_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_foreign_secret_moves_nothing() {
     let (postgres, _redis, urls) = engines().await;
-    let dir = tempfile::tempdir().unwrap();
-    let program = Program::start(&mut command(dir.path()));
+    let (dir, program) = Program::fresh(&[]);
     program.sign_up("ada@example.com");
-    assert_eq!(program.stop(Signal::TERM).0, Some(0));
+    program.stopped();
     let nodes = Nodes::prepare(1, &urls, &[]);
     nodes.migrate();
     let refused = run_move(&nodes, dir.path()).unwrap_err();
@@ -147,15 +143,13 @@ async fn a_foreign_secret_moves_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_move_that_is_killed_leaves_nothing_and_may_be_made_again() {
     let (postgres, _redis, urls) = engines().await;
-    let dir = tempfile::tempdir().unwrap();
-    let program = Program::start(&mut command(dir.path()));
+    let (dir, program) = Program::fresh(&[]);
     for name in ["ada", "bea", "cleo"] {
         program.sign_up(&format!("{name}@example.com"));
     }
-    assert_eq!(program.stop(Signal::TERM).0, Some(0));
+    program.stopped();
     let mut forget = landing_api(&["contacts", "forget", "ada@example.com", "--yes"]);
-    let forgotten = run(forget.arg("--data-dir").arg(dir.path()));
-    assert!(forgotten.status.success(), "{}", text(&forgotten.stderr));
+    Ran::of(forget.arg("--data-dir").arg(dir.path())).done();
     let nodes = Nodes::prepare(1, &urls, &[]);
     fs::copy(dir.path().join("secret"), nodes.secret_file()).unwrap();
     nodes.migrate();

@@ -12,7 +12,7 @@ use tokio::task::block_in_place;
 
 use crate::engine::free_port;
 use crate::postgres::Postgres;
-use crate::program::{Program, landing_api, run, text};
+use crate::program::{Program, Ran, landing_api};
 use crate::redis::Redis;
 
 /// Where the engines are, as the flags have it.
@@ -110,9 +110,8 @@ impl Nodes {
 
     /// Makes the tables, or has them know the secret of now. Returns what was done, as JSON.
     pub(crate) fn migrate(&self) -> String {
-        let migrated = block_in_place(|| run(&mut self.operator(&["migrate", "--json"])));
-        assert!(migrated.status.success(), "{}", text(&migrated.stderr));
-        text(&migrated.stdout)
+        let mut migrate = self.operator(&["migrate", "--json"]);
+        block_in_place(|| Ran::of(&mut migrate).done().out)
     }
 
     /// What starts a node.

@@ -2,14 +2,14 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::Command;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::nodes::write_secret;
 use crate::postgres::Postgres;
-use crate::program::{Program, closed_address, landing_api, private_dir, run, text};
+use crate::program::{Program, Ran, closed_address, json_lines, landing_api, private_dir};
 use crate::redis::Redis;
 
 /// The handbook's words on recovery.
@@ -50,20 +50,25 @@ impl Site {
         command
     }
 
-    fn run(&self, words: &[&str]) -> Output {
-        run(&mut self.command(words))
+    fn run(&self, words: &[&str]) -> Ran {
+        Ran::of(&mut self.command(words))
     }
 
     /// What a command prints that is to succeed.
     fn printed(&self, words: &[&str]) -> String {
-        let ran = self.run(words);
-        assert!(ran.status.success(), "{words:?}: {}", text(&ran.stderr));
-        text(&ran.stdout)
+        self.run(words).done().out
     }
 
     fn node(&self) -> Program {
         Program::start(self.command(&[]).args(["--listen", "127.0.0.1:0"]))
     }
+}
+
+/// The first client of a policy in what `limits show --json` prints.
+fn busiest(shown: &Value, policy: &str) -> Value {
+    let mut rows = shown.as_array().unwrap().iter();
+    let row = rows.find(|row| row["policy"] == policy).unwrap();
+    row["clients"][0].clone()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -78,12 +83,10 @@ async fn contacts_keys_and_limits_are_operated_as_in_a_data_directory() {
     let rows = site.dir.path().join("rows.csv");
     fs::write(&rows, "email\nbob@example.com\nada@example.com\nnobody\n").unwrap();
     let imported = site.run(&["contacts", "import", rows.to_str().unwrap(), "--json"]);
-    assert_eq!(imported.status.code(), Some(3), "a row is bad");
+    assert_eq!(imported.status, Some(3), "a row is bad");
     let exported = site.printed(&["contacts", "export", "--json"]);
-    let emails: Vec<Value> = exported
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap()["email"].take())
-        .collect();
+    let exported = json_lines(&exported);
+    let emails: Vec<_> = exported.iter().map(|row| &row["email"]).collect();
     assert_eq!(emails, ["ada@example.com", "bob@example.com"]);
     let counted = site.printed(&["contacts", "count", "--json"]);
     assert_eq!(counted.trim(), r#"{"contacts":2}"#);
@@ -95,26 +98,24 @@ async fn contacts_keys_and_limits_are_operated_as_in_a_data_directory() {
     // An erased address stays away.
     assert_eq!(site.printed(&["contacts", "export"]), again);
 
-    let listed = site.printed(&["keys", "list", "--json"]);
-    let listed: Value = serde_json::from_str(listed.lines().next().unwrap()).unwrap();
+    let [listed] = &site.run(&["keys", "list", "--json"]).json_lines()[..] else {
+        panic!("one was minted");
+    };
     assert_eq!(listed["state"], "active");
     site.printed(&["keys", "revoke", listed["id"].as_str().unwrap(), "--yes"]);
     let refused = async || node.health(&key) == 401;
     crate::engine::until("the node to notice", refused).await;
 
-    let busiest = site.printed(&["limits", "show"]);
-    assert!(busiest.contains("Heaviest clients of default"), "{busiest}");
-    let shown = site.printed(&["limits", "show", "--ip", "127.0.0.1", "--json"]);
-    let rows: Value = serde_json::from_str(&shown).unwrap();
-    let mut rows = rows.as_array().unwrap().iter();
-    let keys = rows.find(|row| row["policy"] == "keys").unwrap();
-    assert_eq!(keys["clients"][0]["used"], 1, "one was minted");
+    let shown = site.printed(&["limits", "show"]);
+    assert!(shown.contains("Heaviest clients of default"), "{shown}");
+    let shown = site.run(&["limits", "show", "--ip", "127.0.0.1", "--json"]);
+    let client = busiest(&shown.json(), "keys");
+    assert_eq!(client["used"], 1, "one was minted");
     site.printed(&["limits", "reset", "--all", "--yes"]);
     let shown = site.printed(&["limits", "show"]);
     assert!(!shown.contains("Heaviest"), "{shown}");
 
-    let status = site.printed(&["status", "--json"]);
-    let status: Value = serde_json::from_str(&status).unwrap();
+    let status = site.run(&["status", "--json"]).json();
     assert_eq!(status["is_running"], false);
     assert_eq!(status["files"], Value::Array(vec![]));
 }
@@ -133,12 +134,8 @@ async fn a_machine_without_a_service_sees_what_all_nodes_have_done() {
     let (first, second) = (node(&own), node(&[]));
     first.sign_up("ada@example.com");
     second.sign_up("bob@example.com");
-    let status = |site: &Site, flags: &[&str]| -> Value {
-        let printed = site.printed(&[&["status", "--json"], flags].concat());
-        serde_json::from_str(&printed).unwrap()
-    };
     for (flags, is_running) in [(&own[..], true), (&other[..], false), (&[][..], false)] {
-        let status = status(&site, flags);
+        let status = site.run(&[&["status", "--json"], flags].concat()).json();
         assert_eq!(status["is_running"], is_running);
         assert_eq!(status["service"].is_null(), !is_running);
         assert_eq!(status["contacts"]["total"], 2);
@@ -163,11 +160,9 @@ async fn a_machine_without_a_service_sees_what_all_nodes_have_done() {
 
     let show = ["limits", "show", "--ip", "127.0.0.1", "--json"];
     let shown = site.run(&[&show[..], &other].concat());
-    let note = text(&shown.stderr);
-    assert!(note.contains("those of all nodes"), "{note}");
-    let rows: Vec<Value> = serde_json::from_slice(&shown.stdout).unwrap();
-    let row = rows.iter().find(|row| row["policy"] == "newsletter-ip");
-    assert_eq!(row.unwrap()["clients"][0]["used"], 2, "{rows:?}");
+    assert!(shown.err.contains("those of all nodes"), "{shown:?}");
+    let client = busiest(&shown.json(), "newsletter-ip");
+    assert_eq!(client["used"], 2, "{client}");
 
     second.stopped();
     site.redis.kill();
@@ -189,24 +184,21 @@ async fn abuse_is_named_erased_and_blocked_as_in_a_data_directory() {
     let rows = site.dir.path().join("rows.csv");
     fs::write(&rows, "email\nada@example.com\n").unwrap();
     site.printed(&["contacts", "import", rows.to_str().unwrap()]);
-    let shown = site.printed(&["limits", "show", "--top", "1", "--json"]);
-    let shown: Vec<Value> = serde_json::from_str(&shown).unwrap();
-    let busiest = shown.iter().find(|it| it["policy"] == "newsletter-ip");
-    let client = &busiest.unwrap()["clients"][0];
+    let shown = site.run(&["limits", "show", "--top", "1", "--json"]).json();
+    let client = busiest(&shown, "newsletter-ip");
     for member in ["name", "client"] {
         let name = client[member].as_str().unwrap();
         let counted = site.printed(&["contacts", "count", "--signed-by", name]);
         assert_eq!(counted, "2\n", "{member}");
     }
     let forget = ["contacts", "forget", "--signed-by", "127.0.0.1"];
-    assert_eq!(site.run(&forget).status.code(), Some(2));
+    assert_eq!(site.run(&forget).status, Some(2));
     site.printed(&[&forget[..], &["--yes"]].concat());
     assert_eq!(site.printed(&["contacts", "count"]), "1\n");
 
     // Blocks are stored in a data directory.
     let refused = site.run(&["block", "add", "127.0.0.1"]);
-    assert_eq!(refused.status.code(), Some(1));
-    assert!(text(&refused.stderr).contains("there is no data directory: use --data-dir"));
+    refused.refused(1, "there is no data directory: use --data-dir");
     assert_eq!(node.health("none"), 401);
 }
 
@@ -251,9 +243,7 @@ async fn what_has_no_meaning_there_is_refused() {
         &["ledger", "compact"],
         &["ledger", "repair"],
     ] {
-        let refused = site.run(words);
-        assert_eq!(refused.status.code(), Some(2), "{words:?}");
-        assert!(text(&refused.stderr).contains("pg_dump"), "{words:?}");
+        site.run(words).refused(2, "pg_dump");
     }
 
     let mut without = landing_api(&["limits", "show", "--store", &site.postgres.url()]);
@@ -261,9 +251,7 @@ async fn what_has_no_meaning_there_is_refused() {
         "--secret-file".as_ref(),
         site.dir.path().join("secret").as_os_str(),
     ]);
-    let without = run(&mut without);
-    assert_eq!(without.status.code(), Some(2));
-    assert!(text(&without.stderr).contains("nowhere to store the rate limits"));
+    Ran::of(&mut without).refused(2, "nowhere to store the rate limits");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -271,8 +259,8 @@ async fn wrong_engines_are_named_with_what_to_do() {
     let mut site = Site::start().await;
     let refusal = |site: &Site, words: &[&str]| {
         let ran = site.run(words);
-        assert!(!ran.status.success(), "{words:?}");
-        let error = text(&ran.stderr);
+        assert_ne!(ran.status, Some(0), "{words:?}");
+        let error = ran.err;
         assert_eq!(error.lines().count(), 1, "{words:?}: {error}");
         for private in [site.postgres.url(), "2".repeat(64)] {
             assert!(!error.contains(&private), "{words:?}: {error}");
@@ -287,7 +275,7 @@ async fn wrong_engines_are_named_with_what_to_do() {
     assert!(site.printed(&["check"]).contains("engines: "));
     let doctor = |site: &Site| {
         let ran = site.run(&["doctor"]);
-        (ran.status.code(), text(&ran.stdout))
+        (ran.status, ran.out)
     };
     site.redis.cli(&["config", "set", "appendonly", "yes"]);
     let (status, report) = doctor(&site);

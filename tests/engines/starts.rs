@@ -81,8 +81,7 @@ async fn a_table_of_another_program_is_left_alone() {
 
 #[tokio::test]
 async fn a_foreign_secret_is_refused_and_an_earlier_one_replaced() {
-    let server = Postgres::start().await;
-    drop(server.store().await);
+    let (server, _) = Postgres::with_store().await;
     let earlier = settings(&server.url());
     let (new, other) = (Secret::new([8; 32]), Secret::new([9; 32]));
     let mut current = earlier.clone();
@@ -125,8 +124,7 @@ async fn a_server_that_does_not_flush_is_refused() {
 
 #[tokio::test]
 async fn a_primary_that_takes_no_writes_is_refused_and_the_other_host_is_taken() {
-    let server = Postgres::start().await;
-    drop(server.store().await);
+    let (server, _) = Postgres::with_store().await;
     let other = Postgres::start_with(&["default_transaction_read_only=on"]).await;
     check_refused(&settings(&other.url()), READ_ONLY).await;
     let (one, two) = (other.port(), server.port());
@@ -152,8 +150,7 @@ async fn a_silent_host_holds_an_attempt_up_for_three_seconds() {
 
 #[tokio::test]
 async fn who_is_not_let_in_is_told_at_once() {
-    let server = Postgres::start().await;
-    drop(server.store().await);
+    let (server, _) = Postgres::with_store().await;
     server.sql("ALTER ROLE postgres PASSWORD 'hunter2'").await;
     let other = server.url().replace("/postgres?", "/other?");
     check_refused(&settings(&other), "the server has no such database").await;
@@ -180,8 +177,7 @@ async fn who_is_not_let_in_is_told_at_once() {
 
 #[tokio::test]
 async fn a_password_is_read_at_each_log_in() {
-    let server = Postgres::start().await;
-    drop(server.store().await);
+    let (server, _) = Postgres::with_store().await;
     let role = "CREATE ROLE site SUPERUSER LOGIN PASSWORD 'one'";
     server.sql(role).await;
     let hba = "host all site all scram-sha-256\nhost all all all trust\n";
@@ -222,8 +218,7 @@ pub(crate) async fn turn_tls_on(server: &mut Postgres) -> Roots {
 
 #[tokio::test]
 async fn certificates_are_always_verified() {
-    let mut server = Postgres::start().await;
-    drop(server.store().await);
+    let (mut server, _) = Postgres::with_store().await;
     let at = |host: &str, parameters: &str| {
         let port = server.port();
         format!("postgres://postgres@{host}:{port}/postgres?{parameters}")

@@ -52,3 +52,33 @@ pub(crate) async fn connect_to(address: SocketAddr) -> io::Result<TcpStream> {
     SockRef::from(&stream).set_tcp_keepalive(&keepalive)?;
     Ok(stream)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv6Addr, TcpListener};
+
+    use socket2::{Domain, Socket, Type};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_address_that_drops_packets_does_not_keep_the_other_from_being_tried() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let dropping = Socket::new(Domain::IPV6, Type::STREAM, None).unwrap();
+        dropping.set_only_v6(true).unwrap();
+        let place = SocketAddr::from((Ipv6Addr::LOCALHOST, port));
+        if dropping.bind(&place.into()).is_err() {
+            // No IPv6 here, so the name has one address.
+            return;
+        }
+        // A listener whose queue is full drops what comes.
+        dropping.listen(0).unwrap();
+        let mut queued = Vec::new();
+        while let Ok(Ok(stream)) = timeout(HEAD_START, TcpStream::connect(place)).await {
+            queued.push(stream);
+        }
+        let connected = connect("localhost", port).await.unwrap();
+        assert!(connected.peer_addr().unwrap().is_ipv4());
+    }
+}

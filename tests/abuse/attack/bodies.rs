@@ -61,7 +61,7 @@ async fn visit(trial: &Trial) {
 /// 64 MiB of bodies from eight /64s, each of which lacks a byte.
 pub(super) async fn slow(run: Run) -> Verdict {
     const KIB: usize = 1024;
-    let trial = Trial::begin(&[]).await;
+    let trial = Trial::begin(run, &[]).await;
     let request = |number| {
         let forwarded = forwarded_for(home(number % 8));
         // As large as a body may be; the last of each /64 makes eight MiB full.
@@ -81,7 +81,7 @@ pub(super) async fn slow(run: Run) -> Verdict {
 /// Whole heads of 15 KiB, 17 MB of them, whose bodies do not come.
 pub(super) async fn waiting_heads(run: Run) -> Verdict {
     // By default, the limit of all requests refuses before the room is full.
-    let trial = Trial::begin(&["--limit", "default=1800/60s"]).await;
+    let trial = Trial::begin(run, &["--limit", "default=1800/60s"]).await;
     let request = |number| {
         let padding = "x".repeat(15 * 1024);
         let headers = format!("{}X-Padding: {padding}\r\n", forwarded_for(home(number)));

@@ -1,4 +1,4 @@
-//! Connections that are held, and heads that do not end.
+//! Connections that are held.
 
 use std::net::IpAddr;
 
@@ -29,7 +29,7 @@ async fn open(trial: &Trial, from: IpAddr, count: usize, held: &mut Vec<Wire>) {
 
 /// One address opens more connections than there are, silent, amid a head and kept alive.
 pub(super) async fn one_address(run: Run) -> Verdict {
-    let trial = Trial::begin(&[CONNECTIONS, "--limit=default=600/5s"]).await;
+    let trial = Trial::begin(run, &[CONNECTIONS, "--limit=default=600/5s"]).await;
     let mut held = Vec::new();
     let mut pace = Pace::of(1);
     while pace.is_within(run.length()) {
@@ -39,54 +39,6 @@ pub(super) async fn one_address(run: Run) -> Verdict {
         held.drain(..held.len().saturating_sub(CONNECTIONS_MAX));
         pace.step().await;
     }
-    drop(held);
-    trial.end().await
-}
-
-/// Requests that are refused keep their connections.
-pub(super) async fn refused(run: Run) -> Verdict {
-    let trial = Trial::begin(&[CONNECTIONS, "--limit=default=100/5s"]).await;
-    let mut held = Vec::new();
-    for _ in 0..SHARE / 2 {
-        held.push(trial.connect(ATTACKER).await);
-    }
-    let mut refused = 0;
-    let mut pace = Pace::of(500);
-    while pace.is_within(run.length()) {
-        for wire in &mut held {
-            pace.step().await;
-            refused += usize::from(wire.ask(HEALTH).await.unwrap().status == 429);
-        }
-    }
-    assert!(refused > 0);
-    drop(held);
-    trial.end().await
-}
-
-/// Heads that come byte by byte.
-pub(super) async fn slow_heads(run: Run) -> Verdict {
-    let trial = Trial::begin(&[CONNECTIONS]).await;
-    let mut held = Vec::new();
-    for _ in 0..SHARE {
-        held.push(trial.connect(ATTACKER).await);
-    }
-    let mut head = "GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: "
-        .bytes()
-        .chain(std::iter::repeat(b'x'));
-    let mut pace = Pace::of(1000);
-    while pace.is_within(run.length()) && !held.is_empty() {
-        let byte = [head.next().unwrap()];
-        let mut open = Vec::new();
-        for mut wire in held {
-            pace.step().await;
-            if wire.send(byte).await.is_ok() {
-                open.push(wire);
-            }
-        }
-        held = open;
-    }
-    // The deadline of a head has passed.
-    assert!(!run.is_long || held.is_empty(), "{} are held", held.len());
     drop(held);
     trial.end().await
 }

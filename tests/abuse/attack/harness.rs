@@ -3,11 +3,9 @@
 use std::fmt;
 use std::fs::{self, File};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::Path;
-use std::process::Stdio;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Signal, kill_process};
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
@@ -15,6 +13,7 @@ use super::honest::{Honest, Load, Tls, Visits};
 use super::wire::{HEALTH, Wire};
 use crate::Run;
 use crate::program::{Program, command};
+use crate::storage::peak_mib;
 
 /// The attacker. All of 127.0.0.0/8 is this machine.
 pub(super) const ATTACKER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
@@ -23,10 +22,10 @@ pub(super) const STRANGER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 250));
 /// The one trusted proxy, through which the honest clients come.
 pub(super) const PROXY: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// The log, in the data directory, unless the attack has it.
+/// The log, in the data directory.
 const LOG: &str = "log";
 
-const MEMORY_MIB_MAX: f64 = 256.0;
+const MEMORY_MIB_MAX: u64 = 256;
 /// Below that, a 99th percentile is a matter of the machine.
 const P99_FLOOR: Duration = Duration::from_millis(50);
 /// How long the service may take to refuse the connections that have come.
@@ -39,23 +38,22 @@ const GONE_MAX: Duration = Duration::from_secs(20);
 const SERVED_AGAIN: Duration = Duration::from_secs(20);
 /// What the handbook promises for a stop; nothing is in flight that may take longer.
 const STOP_MAX: Duration = Duration::from_secs(11);
-/// How long the quiet is measured.
-const QUIET: Duration = Duration::from_secs(2);
 
 impl Run {
-    /// The extent of an attack.
-    pub(super) fn of<T>(self, short: T, long: T) -> T {
-        if self.is_long { long } else { short }
-    }
-
     /// How long an attack goes on.
     pub(super) fn length(self) -> Duration {
         Duration::from_secs(self.of(3, 60))
+    }
+
+    /// How long the quiet is measured.
+    fn quiet(self) -> Duration {
+        Duration::from_secs(self.of(1, 2))
     }
 }
 
 /// A program, its honest clients and how they fared before.
 pub(super) struct Trial {
+    run: Run,
     program: Program,
     pub(super) address: SocketAddr,
     data_dir: TempDir,
@@ -68,41 +66,26 @@ pub(super) struct Trial {
 impl Trial {
     /// Starts the program with these flags, has honest clients use it in peace, and sends them on their
     /// way again for the attack.
-    pub(super) async fn begin(flags: &[&str]) -> Self {
-        Self::begin_with(flags, Visits::All).await
+    pub(super) async fn begin(run: Run, flags: &[&str]) -> Self {
+        Self::begin_with(run, flags, Visits::All, None).await
     }
 
-    pub(super) async fn begin_with(flags: &[&str], visits: Visits) -> Self {
-        Self::begin_speaking(flags, visits, None).await
-    }
-
-    /// The same with clients that speak TLS.
-    pub(super) async fn begin_speaking(flags: &[&str], visits: Visits, tls: Tls) -> Self {
-        let flags = [&["--log-level=warn"], flags].concat();
-        Self::start(&flags, visits, tls, None).await
-    }
-
-    /// The same with a log of the attack's choice.
-    pub(super) async fn begin_logging(flags: &[&str], visits: Visits, log: Option<Stdio>) -> Self {
-        Self::start(flags, visits, None, log).await
-    }
-
-    async fn start(flags: &[&str], visits: Visits, tls: Tls, log: Option<Stdio>) -> Self {
+    /// The same with other clients.
+    pub(super) async fn begin_with(run: Run, flags: &[&str], visits: Visits, tls: Tls) -> Self {
         let data_dir = tempfile::tempdir().unwrap();
-        let log = log.unwrap_or_else(|| File::create(data_dir.path().join(LOG)).unwrap().into());
+        let log = File::create(data_dir.path().join(LOG)).unwrap();
         let mut command = command(data_dir.path());
         command.arg(format!("--trusted-proxy={PROXY}"));
-        if visits == Visits::All {
-            command.arg("--limit=newsletter-all=off");
-        }
+        command.args(["--log-level=warn", "--limit=newsletter-all=off"]);
         let program = Program::start(command.args(flags).stderr(log));
         let address = program.address.parse().unwrap();
         // The first requests find nothing in memory.
         let first = Honest::begin(address, visits, tls.clone());
-        sleep(QUIET / 4).await;
+        sleep(run.quiet() / 4).await;
         first.end();
-        let quiet = measure(address, visits, tls.clone()).await;
+        let quiet = measure(run, address, visits, tls.clone()).await;
         Self {
+            run,
             honest: Honest::begin(address, visits, tls.clone()),
             tls,
             program,
@@ -111,10 +94,6 @@ impl Trial {
             visits,
             quiet,
         }
-    }
-
-    pub(super) fn directory(&self) -> &Path {
-        self.data_dir.path()
     }
 
     /// A connection from that address.
@@ -146,7 +125,7 @@ impl Trial {
     }
 
     /// The same after an attack during which the service may have taken so much memory.
-    pub(super) async fn end_within(self, memory_mib_max: f64) -> Verdict {
+    pub(super) async fn end_within(self, memory_mib_max: u64) -> Verdict {
         let attacked = self.honest.end();
         let gone = timeout(GONE_MAX, async {
             while held(self.address, None) > 0 {
@@ -170,9 +149,9 @@ impl Trial {
             quiet: self.quiet,
             attacked,
         };
-        if !verdict.slowness().is_empty() {
+        if self.run.is_long && !verdict.slowness().is_empty() {
             // Others may have taken the machine meanwhile: then it is as slow in peace.
-            let after = measure(self.address, self.visits, self.tls).await;
+            let after = measure(self.run, self.address, self.visits, self.tls).await;
             let quiet = &mut verdict.quiet;
             quiet.per_second = quiet.per_second.min(after.per_second);
             quiet.p99 = quiet.p99.max(after.p99);
@@ -185,9 +164,9 @@ impl Trial {
 }
 
 /// How honest clients fare in peace.
-async fn measure(address: SocketAddr, visits: Visits, tls: Tls) -> Load {
+async fn measure(run: Run, address: SocketAddr, visits: Visits, tls: Tls) -> Load {
     let honest = Honest::begin(address, visits, tls);
-    sleep(QUIET).await;
+    sleep(run.quiet()).await;
     honest.end()
 }
 
@@ -228,23 +207,12 @@ async fn stop(program: Program) {
     assert_eq!(stopping.join().unwrap(), Some(0));
 }
 
-/// The most memory that the process ever had.
-fn peak_mib(process: Pid) -> f64 {
-    let process = process.as_raw_nonzero();
-    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"));
-    let kib = line
-        .and_then(|line| line.split_whitespace().nth(1))
-        .unwrap();
-    kib.parse::<f64>().unwrap() / 1024.0
-}
-
 /// What came of an attack.
 pub(super) struct Verdict {
     quiet: Load,
     attacked: Load,
-    peak_mib: f64,
-    memory_mib_max: f64,
+    peak_mib: u64,
+    memory_mib_max: u64,
 }
 
 impl Verdict {
@@ -280,7 +248,7 @@ impl fmt::Display for Verdict {
         let (quiet, attacked) = (&self.quiet, &self.attacked);
         write!(
             f,
-            "quiet {:>5.0}/s p99 {:>5.1} ms  attacked {:>5.0}/s p99 {:>5.1} ms  peak {:>4.0} MiB",
+            "quiet {:>5.0}/s p99 {:>5.1} ms  attacked {:>5.0}/s p99 {:>5.1} ms  peak {:>4} MiB",
             quiet.per_second,
             quiet.p99.as_secs_f64() * 1e3,
             attacked.per_second,

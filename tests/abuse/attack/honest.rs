@@ -25,13 +25,11 @@ const REQUESTS_PER_CONNECTION: usize = 50;
 const STRANGER_PAUSE: Duration = Duration::from_millis(250);
 
 /// What they do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(super) enum Visits {
     /// Health, the home page and sign-ups.
     All,
-    /// No sign-ups.
-    Reads,
-    /// The same without a proxy, each client from an address of its own.
+    /// No sign-ups, and without a proxy, each client from an address of its own.
     Direct,
 }
 
@@ -39,7 +37,7 @@ impl Visits {
     /// Where the connections of client `number` come from.
     fn address(self, number: usize) -> IpAddr {
         match self {
-            Self::All | Self::Reads => PROXY,
+            Self::All => PROXY,
             Self::Direct => IpAddr::V4(Ipv4Addr::new(127, 2, 0, u8::try_from(number + 1).unwrap())),
         }
     }

@@ -68,7 +68,7 @@ pub(super) async fn unfinished_heads(run: Run) -> Verdict {
     let first = frame(HEADERS, END_STREAM, 1, &block);
     let second = frame(CONTINUATION, 0, 1, &[REPEATED; 1000]);
     let head = [first, second].concat();
-    let trial = Trial::begin(&UNLIMITED).await;
+    let trial = Trial::begin(run, &UNLIMITED).await;
     let mut wires = connect(&trial, 2000, 65_535, None).await;
     for wire in &mut wires {
         // The service may have hung up.
@@ -85,7 +85,7 @@ pub(super) async fn unfinished_heads(run: Run) -> Verdict {
 pub(super) async fn waiting_heads(run: Run) -> Verdict {
     const STREAMS: u32 = 100;
     const CHAT: &[u8] = b"\x83\x86\x04\x16/api/v1/assistant/chat\x01\x09localhost";
-    let trial = Trial::begin(&UNLIMITED).await;
+    let trial = Trial::begin(run, &UNLIMITED).await;
     let mut wires = connect(&trial, run.of(100, 1000), 65_535, None).await;
     let mut pace = Pace::of(2000);
     for wire in &mut wires {
@@ -104,7 +104,7 @@ pub(super) async fn waiting_heads(run: Run) -> Verdict {
 /// Requests that are taken back at once (CVE-2023-44487).
 pub(super) async fn resets(run: Run) -> Verdict {
     const CANCEL: [u8; 4] = [0, 0, 0, 8];
-    let trial = Trial::begin(&UNLIMITED).await;
+    let trial = Trial::begin(run, &UNLIMITED).await;
     let mut pace = Pace::of(40);
     let mut ended = 0;
     while pace.is_within(run.length()) {
@@ -125,7 +125,7 @@ pub(super) async fn resets(run: Run) -> Verdict {
 pub(super) async fn readers(run: Run) -> Verdict {
     const STREAMS: u32 = 100;
     const BUFFERED: Option<u32> = Some(4096);
-    let trial = Trial::begin(&UNLIMITED).await;
+    let trial = Trial::begin(run, &UNLIMITED).await;
     let half = run.of(20, 30);
     let mut stuck = connect(&trial, half, 1 << 20, BUFFERED).await;
     let mut dripping = connect(&trial, half, 0, BUFFERED).await;
@@ -159,7 +159,7 @@ pub(super) async fn readers(run: Run) -> Verdict {
 
 /// Frames that want an answer, which nobody reads.
 pub(super) async fn pings(run: Run) -> Verdict {
-    let trial = Trial::begin(&[]).await;
+    let trial = Trial::begin(run, &[]).await;
     let mut wires = connect(&trial, 20, 65_535, Some(4096)).await;
     let burst = [frame(PING, 0, 0, &[0; 8]), frame(SETTINGS, 0, 0, &[])].concat();
     let burst = burst.repeat(10);

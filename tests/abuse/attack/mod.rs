@@ -1,4 +1,5 @@
-//! Attacks on the real program: what one client does, the others must not feel.
+//! Attacks on the real program: what one client does, the others must not feel. That each attack is refused as it
+//! should be is tested in tests/it.
 //!
 //! Each has a process of its own and stays on loopback. Attackers are slower than the machine allows:
 //! the honest clients and the service are on the same cores, and to use those up would prove nothing
@@ -10,16 +11,9 @@ mod connections;
 mod harness;
 mod honest;
 mod http2;
-mod log;
-mod model;
-mod mutations;
 mod networks;
-mod quotas;
 mod tls;
-#[path = "../../it/openai/upstream.rs"]
-#[allow(dead_code, reason = "the other tests do more with it")]
-mod upstream;
-mod wire;
+pub(crate) mod wire;
 
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
 
@@ -32,10 +26,6 @@ use harness::Verdict;
 pub(crate) const PROGRAMS: &[crate::Program] = &[
     ("attack-one-address", |run| {
         launch(run, connections::one_address)
-    }),
-    ("attack-refused", |run| launch(run, connections::refused)),
-    ("attack-slow-heads", |run| {
-        launch(run, connections::slow_heads)
     }),
     ("attack-tls-half-open", |run| launch(run, tls::half_open)),
     ("attack-h2-heads", |run| {
@@ -59,15 +49,6 @@ pub(crate) const PROGRAMS: &[crate::Program] = &[
     ("attack-networks-heads", |run| {
         launch(run, networks::unfinished_heads)
     }),
-    ("attack-model-places", |run| launch(run, model::places)),
-    ("attack-model-bill", |run| launch(run, model::bill)),
-    ("attack-sign-ups", |run| launch(run, quotas::sign_ups)),
-    ("attack-forwarding", |run| {
-        launch(run, quotas::forged_forwarding)
-    }),
-    ("attack-log-unread", |run| launch(run, log::unread)),
-    ("attack-log-volume", |run| launch(run, log::volume)),
-    ("attack-mutations", |run| launch(run, mutations::requests)),
 ];
 
 /// Runs an attack. What it asserts beyond the verdict ends it with a panic.

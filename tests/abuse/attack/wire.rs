@@ -13,36 +13,36 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-pub(super) const HEALTH: &str = "GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n";
+pub(crate) const HEALTH: &str = "GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 /// How long anything may take on the wire. It is longer than any deadline for bodies.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// A connection.
-pub(super) struct Wire<S = TcpStream> {
-    pub(super) stream: S,
+pub(crate) struct Wire<S = TcpStream> {
+    pub(crate) stream: S,
     buffer: Vec<u8>,
 }
 
 /// What a connection with or without TLS does.
-pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
 /// An answer.
-pub(super) struct Answer {
-    pub(super) status: u16,
-    pub(super) body: String,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: String,
 }
 
 impl Wire {
     /// A connection from one address to another.
-    pub(super) async fn connect(from: IpAddr, to: SocketAddr) -> io::Result<Self> {
+    pub(crate) async fn connect(from: IpAddr, to: SocketAddr) -> io::Result<Self> {
         Self::connect_reading(from, to, None).await
     }
 
     /// The same; so many bytes at most wait in the kernel to be read.
-    pub(super) async fn connect_reading(
+    pub(crate) async fn connect_reading(
         from: IpAddr,
         to: SocketAddr,
         buffered_bytes: Option<u32>,
@@ -61,7 +61,7 @@ impl Wire {
     }
 
     /// The same with TLS of this configuration, or none.
-    pub(super) async fn connect_with(
+    pub(crate) async fn connect_with(
         from: IpAddr,
         to: SocketAddr,
         tls: Option<&Arc<ClientConfig>>,
@@ -83,18 +83,18 @@ impl Wire {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
-    pub(super) async fn send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+    pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
         within(self.stream.write_all(bytes.as_ref())).await
     }
 
     /// Sends a request and reads its answer.
-    pub(super) async fn ask(&mut self, request: impl AsRef<[u8]>) -> io::Result<Answer> {
+    pub(crate) async fn ask(&mut self, request: impl AsRef<[u8]>) -> io::Result<Answer> {
         self.send(request).await?;
         within(self.answer()).await
     }
 
     /// The next answer, of HTTP/1.1 and with a length.
-    pub(super) async fn answer(&mut self) -> io::Result<Answer> {
+    pub(crate) async fn answer(&mut self) -> io::Result<Answer> {
         loop {
             if let Some((answer, length)) = parse(&self.buffer) {
                 self.buffer.drain(..length);
@@ -104,13 +104,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
                 return Err(ErrorKind::UnexpectedEof.into());
             }
         }
-    }
-
-    /// All that comes until the end, or until nothing more does for a while.
-    pub(super) async fn rest(&mut self, patience: Duration) -> Vec<u8> {
-        let mut rest = std::mem::take(&mut self.buffer);
-        while let Ok(Ok(1..)) = timeout(patience, self.stream.read_buf(&mut rest)).await {}
-        rest
     }
 }
 
@@ -133,7 +126,7 @@ fn parse(bytes: &[u8]) -> Option<(Answer, usize)> {
 }
 
 /// A request with a body of JSON. `headers` end with their lines.
-pub(super) fn post(path: &str, headers: &str, body: &str) -> String {
+pub(crate) fn post(path: &str, headers: &str, body: &str) -> String {
     let length = body.len();
     format!(
         "POST {path} HTTP/1.1\r\nHost: localhost\r\n{headers}Content-Type: application/json\r\n\
@@ -142,18 +135,18 @@ pub(super) fn post(path: &str, headers: &str, body: &str) -> String {
 }
 
 /// A sign-up.
-pub(super) fn sign_up(headers: &str, email: &str) -> String {
+pub(crate) fn sign_up(headers: &str, email: &str) -> String {
     let body = format!("{{\"email\":\"{email}\"}}");
     post("/api/v1/newsletter", headers, &body)
 }
 
 /// A turn of the assistant.
-pub(super) fn chat(headers: &str, text: &str) -> String {
+pub(crate) fn chat(headers: &str, text: &str) -> String {
     let body = format!("{{\"messages\":[{{\"role\":\"user\",\"content\":\"{text}\"}}]}}");
     post("/api/v1/assistant/chat", headers, &body)
 }
 
 /// What a proxy says of a client.
-pub(super) fn forwarded_for(client: impl std::fmt::Display) -> String {
+pub(crate) fn forwarded_for(client: impl std::fmt::Display) -> String {
     format!("X-Forwarded-For: {client}\r\n")
 }

@@ -55,8 +55,8 @@ const SAMPLES: [&[u8]; 14] = [
 ];
 
 pub(crate) fn heads(run: Run) -> Result<String, String> {
-    let inputs = if run.is_long { 500_000 } else { 4_000 };
-    super::run(run, "heads", Parts::of(inputs, INPUTS), |random, trace| {
+    let parts = Parts::of(run.of(1_000, 500_000), INPUTS);
+    super::run(run, "heads", parts, |random, trace| {
         runtime().block_on(part(random, trace));
     })
 }

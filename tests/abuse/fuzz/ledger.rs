@@ -10,8 +10,8 @@ const INPUTS: u64 = 64;
 const CRC_BYTES: usize = "{\"crc\":\"01234567\"".len();
 
 pub(crate) fn ledger(run: Run) -> Result<String, String> {
-    let inputs = if run.is_long { 100_000 } else { 512 };
-    super::run(run, "ledger", Parts::of(inputs, INPUTS), |random, trace| {
+    let parts = Parts::of(run.of(512, 100_000), INPUTS);
+    super::run(run, "ledger", parts, |random, trace| {
         runtime().block_on(part(random, trace));
     })
 }

@@ -5,7 +5,6 @@ pub(crate) mod heads;
 pub(crate) mod ledger;
 pub(crate) mod requests;
 pub(crate) mod upstream;
-pub(crate) mod windows;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;

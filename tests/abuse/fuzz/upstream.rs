@@ -80,8 +80,7 @@ const SAMPLES: [(&[u8], &[u8]); 12] = [
 type Next = Arc<Mutex<(Vec<u8>, usize)>>;
 
 pub(crate) fn upstream(run: Run) -> Result<String, String> {
-    let inputs = if run.is_long { 300_000 } else { 2_000 };
-    let parts = Parts::of(inputs, INPUTS);
+    let parts = Parts::of(run.of(500, 300_000), INPUTS);
     super::run(run, "upstream", parts, |random, trace| {
         runtime().block_on(part(random, trace));
     })

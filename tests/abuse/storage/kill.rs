@@ -1,19 +1,26 @@
 //! The real program, killed at any time under load: what it acknowledged is there at the next start.
 
-use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use rustix::process::Signal;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
 
 use crate::Run;
+use crate::attack::wire::{Wire, sign_up};
+use crate::fuzz::runtime;
 use crate::program::{Program, command};
 use crate::random::Random;
 
 use super::directory;
+
+const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// Clients that sign up at once.
 const CLIENTS: usize = 4;
@@ -22,11 +29,12 @@ const CLIENTS: usize = 4;
 const KILLS: usize = 50;
 
 pub(crate) fn kill(run: Run) -> Result<String, String> {
-    let kills = if run.is_long { 300 } else { 5 };
+    let kills = run.of(2, 300);
     let mut random = Random::new(run.seed, "kill", 0);
     let mut acknowledged = 0;
     for first in (0..kills).step_by(KILLS) {
-        acknowledged += kill_often(KILLS.min(kills - first), &mut random)?;
+        let killing = kill_often(KILLS.min(kills - first), &mut random);
+        acknowledged += runtime().block_on(killing)?;
     }
     Ok(format!(
         "{kills} kills under load, {acknowledged} sign-ups acknowledged"
@@ -34,7 +42,7 @@ pub(crate) fn kill(run: Run) -> Result<String, String> {
 }
 
 /// Hands out how many sign-ups were acknowledged.
-fn kill_often(kills: usize, random: &mut Random) -> Result<usize, String> {
+async fn kill_often(kills: usize, random: &mut Random) -> Result<usize, String> {
     let root = directory();
     let data_dir = root.path().join("data");
     let mut acknowledged: Vec<String> = Vec::new();
@@ -48,25 +56,19 @@ fn kill_often(kills: usize, random: &mut Random) -> Result<usize, String> {
         let again: Vec<String> = (0..before.min(50))
             .map(|_| random.pick(&acknowledged).clone())
             .collect();
-        check(&program.address, &again, round)?;
-        let delay = Duration::from_micros(random.next() % 400_000);
-        let clients: Vec<_> = (0..CLIENTS)
-            .map(|client| {
-                let address = program.address.clone();
-                thread::spawn(move || load(&address, &format!("n{round}-{client}")))
-            })
-            .collect();
-        thread::sleep(delay);
+        check(&program, &again, round).await?;
+        let address = program.address.clone();
+        let client = |client| load(address.clone(), format!("n{round}-{client}"));
+        let clients: JoinSet<_> = (0..CLIENTS).map(client).collect();
+        sleep(Duration::from_micros(random.next() % 400_000)).await;
         program.status_after(Signal::KILL);
-        for client in clients {
-            acknowledged.extend(client.join().unwrap());
-        }
+        acknowledged.extend(clients.join_all().await.concat());
         let program = start(&data_dir);
-        check(&program.address, &acknowledged[before..], round)?;
+        check(&program, &acknowledged[before..], round).await?;
         program.status_after(Signal::KILL);
     }
     let program = start(&data_dir);
-    check(&program.address, &acknowledged, kills)?;
+    check(&program, &acknowledged, kills).await?;
     let status = program.status_after(Signal::TERM);
     if status != Some(0) {
         return Err(format!("the last stop ended with {status:?}"));
@@ -91,14 +93,14 @@ fn kill_in_the_start(data_dir: &Path, random: &mut Random) {
 }
 
 /// Signs new addresses up until the program is gone. Hands out those that were acknowledged.
-fn load(address: &str, prefix: &str) -> Vec<String> {
+async fn load(address: String, prefix: String) -> Vec<String> {
     let mut acknowledged = Vec::new();
-    let Ok(mut stream) = TcpStream::connect(address) else {
+    let Ok(mut wire) = Wire::connect(HERE, address.parse().unwrap()).await else {
         return acknowledged;
     };
     loop {
         let name = format!("{prefix}-{}@example.com", acknowledged.len());
-        match sign_up(&mut stream, &name) {
+        match is_known(&mut wire, &name).await {
             Ok(_) => acknowledged.push(name),
             Err(_) => return acknowledged,
         }
@@ -106,44 +108,28 @@ fn load(address: &str, prefix: &str) -> Vec<String> {
 }
 
 /// Each of `names` has been signed up before.
-fn check(address: &str, names: &[String], round: usize) -> Result<(), String> {
-    let check = |names: &[String]| {
-        let mut stream = TcpStream::connect(address).unwrap();
-        let is_missing = |name: &&String| !sign_up(&mut stream, name).unwrap();
-        names.iter().find(is_missing).cloned()
-    };
-    thread::scope(|scope| {
-        let clients: Vec<_> = names
-            .chunks(names.len().div_ceil(CLIENTS).max(1))
-            .map(|names| scope.spawn(move || check(names)))
-            .collect();
-        let mut clients = clients.into_iter();
-        match clients.find_map(|client| client.join().unwrap()) {
-            Some(name) => Err(format!("{name} was acknowledged: gone after kill {round}")),
-            None => Ok(()),
-        }
-    })
+async fn check(program: &Program, names: &[String], round: usize) -> Result<(), String> {
+    let address = program.address.parse().unwrap();
+    let missing = names
+        .chunks(names.len().div_ceil(CLIENTS).max(1))
+        .map(async |names| {
+            let mut wire = Wire::connect(HERE, address).await.unwrap();
+            for name in names {
+                if !is_known(&mut wire, name).await.unwrap() {
+                    return Some(name);
+                }
+            }
+            None
+        });
+    match join_all(missing).await.into_iter().flatten().next() {
+        Some(name) => Err(format!("{name} was acknowledged: gone after kill {round}")),
+        None => Ok(()),
+    }
 }
 
 /// Signs `name` up and tells whether it was there before.
-fn sign_up(stream: &mut TcpStream, name: &str) -> io::Result<bool> {
-    let body = format!("{{\"email\":\"{name}\"}}");
-    let length = body.len();
-    let request = format!(
-        "POST /api/v1/newsletter HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n\
-         Content-Length: {length}\r\n\r\n{body}"
-    );
-    stream.write_all(request.as_bytes())?;
-    let mut answer = Vec::new();
-    while !answer.ends_with(b"}") {
-        let mut bytes = [0; 4096];
-        let count = stream.read(&mut bytes)?;
-        if count == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        answer.extend_from_slice(&bytes[..count]);
-    }
-    let text = String::from_utf8(answer).unwrap();
-    assert!(text.starts_with("HTTP/1.1 200 "), "{text}");
-    Ok(text.ends_with("\"alreadyExists\":true}"))
+async fn is_known(wire: &mut Wire, name: &str) -> io::Result<bool> {
+    let answer = wire.ask(sign_up("", name)).await?;
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    Ok(answer.body.ends_with("\"alreadyExists\":true}"))
 }

@@ -78,27 +78,12 @@ impl Left {
         }
     }
 
-    /// Where its last batch begins.
-    pub(crate) fn last_batch(&self) -> usize {
-        let text = std::str::from_utf8(&self.ledger).unwrap().trim_end();
-        let last = text.rfind("\"left\":0,").unwrap();
-        // It stands behind another batch, or behind the head.
-        let before = text[..last].rfind("\"left\":0,").unwrap_or_default();
-        before + text[before..].find('\n').unwrap() + 1
-    }
-
-    /// A copy of the directory, whose files may be changed.
-    pub(crate) fn copy(&self) -> House {
-        let copy = house();
-        copy_dir(&self.house.path, &copy.path);
-        copy
-    }
-
     /// Starts in a copy whose ledger is `bytes`: what cannot have been lost without a fault is there,
     /// and what is not is in a file that was kept. `is_forged` if lines in it are others with a right
     /// checksum.
     pub(crate) async fn check(&self, bytes: &[u8], is_forged: bool) {
-        let copy = self.copy();
+        let copy = house();
+        copy_dir(&self.house.path, &copy.path);
         copy.write_ledger(bytes);
         let Some(opened) = start(&copy) else {
             assert!(bytes != self.ledger, "refused as it was");
@@ -125,17 +110,6 @@ impl Left {
         opened.crash();
         // The mark names each acknowledged one, behind a kill as behind a stop.
         assert!(is_forged || missing.is_empty(), "{missing:?} lost silently");
-    }
-
-    /// Starts in `copy`, which is as it was but for a file beside the ledger: everything is there, or
-    /// the start is refused.
-    pub(crate) async fn check_all(&self, copy: &House) {
-        if let Some(opened) = start(copy) {
-            for (name, _) in &self.contacts {
-                assert!(opened.has(name).await, "{name} is missing");
-            }
-            opened.crash();
-        }
     }
 }
 

@@ -1,7 +1,6 @@
 //! Disks, power and processes that fail: what was acknowledged is there afterwards, or the start says
 //! what is not.
 
-pub(crate) mod flips;
 pub(crate) mod kill;
 pub(crate) mod left;
 pub(crate) mod memory;

@@ -30,7 +30,7 @@ enum Known {
 type Contacts = BTreeMap<String, Known>;
 
 pub(crate) fn power(run: Run) -> Result<String, String> {
-    let states = if run.is_long { 10_000 } else { 50 };
+    let states = run.of(20, 10_000);
     let parts = Parts {
         count: states,
         inputs: 1,
