@@ -18,8 +18,6 @@ const DESK = { width: 1280, height: 900 };
 /** Who looks, and with what. */
 const LOOKS = [
   { colorScheme: "light", viewport: PHONE },
-  { colorScheme: "light", viewport: DESK },
-  { colorScheme: "dark", viewport: PHONE },
   { colorScheme: "dark", viewport: DESK, reducedMotion: "reduce" },
   { colorScheme: "dark", viewport: DESK, forcedColors: "active" },
 ];

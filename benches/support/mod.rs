@@ -2,11 +2,9 @@
 //! and what comes of that. Linux only: processor time comes from `/proc`.
 //!
 //! A bench is its own peer: [`serve_bare`] runs in a second process of the same program, which an
-//! environment variable tells what it is.
+//! environment variable tells what it is. Nothing here uses the crate: that halves the time to link a bench.
 #![allow(dead_code, reason = "no bench needs all of it")]
 
-pub(crate) mod rival;
-pub(crate) mod sqlite;
 pub(crate) mod tls;
 
 use std::convert::Infallible;
@@ -29,7 +27,6 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
-use landing_api::domain::time::Timestamp;
 use memchr::memmem;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -39,21 +36,8 @@ use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
-/// The hash of the network that sign-ups come from, and when, where no service says so.
-pub(crate) const NETWORK: [u8; 8] = [7; 8];
-pub(crate) const NOW: Timestamp = Timestamp::from_ms(1_700_000_000_000);
-
-/// The least that can answer: hyper, and one `answer` to everything.
-pub(crate) async fn serve_bare<A, F>(answer: A)
-where
-    A: Fn(Request<Incoming>) -> F + Clone + Send + 'static,
-    F: Future<Output = Result<Response<Full<Bytes>>, Infallible>> + Send,
-{
-    serve_bare_over(None, answer).await;
-}
-
-/// The same, over TLS if there is an acceptor.
-pub(crate) async fn serve_bare_over<A, F>(tls: Option<TlsAcceptor>, answer: A)
+/// The least that can answer: hyper, and one `answer` to everything, over TLS if there is an acceptor.
+pub(crate) async fn serve_bare<A, F>(tls: Option<TlsAcceptor>, answer: A)
 where
     A: Fn(Request<Incoming>) -> F + Clone + Send + 'static,
     F: Future<Output = Result<Response<Full<Bytes>>, Infallible>> + Send,
