@@ -169,7 +169,7 @@ pub enum LedgerCommand {
     Compact,
 }
 
-/// Output format of the commands.
+// The output format. A doc comment would become the description of every command that takes it.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct OutputForm {
     /// Print JSON

@@ -1,3 +1,4 @@
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt as _;
 use std::time::Duration;
@@ -607,6 +608,20 @@ fn help_fits_80_columns_and_every_command_has_an_example() {
         let help = command.render_help().to_string();
         let is_group = command.has_subcommands() && words != "landing-api";
         assert!(is_group || help.contains(&example), "{words}: {help}");
+    }
+}
+
+#[test]
+fn no_two_commands_have_the_same_description() {
+    let mut root = command();
+    root.build();
+    let mut found = Vec::new();
+    commands(&root, "landing-api", &mut found);
+    let mut seen = HashMap::new();
+    for (words, command) in found {
+        let about = command.get_about().map(ToString::to_string);
+        let other = seen.insert(about.unwrap(), words.clone());
+        assert_eq!(other, None, "{words}");
     }
 }
 
