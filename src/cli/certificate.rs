@@ -85,7 +85,7 @@ fn tell_files(files: &CertificateFiles, metrics: &Metrics) {
 /// Orders a certificate when there is none, or when it expires soon. Returns the time until the next look.
 async fn renew(acme: &AcmeCertificate, metrics: &Metrics) -> Duration {
     let now = SystemClock.now();
-    if acme.next_order(now) <= now {
+    if acme.last_order(now).next_at <= now {
         tracing::info!("ordering a certificate");
         let ordered = acme.order(now).await;
         let last = acme.last_order(SystemClock.now());
@@ -100,7 +100,8 @@ async fn renew(acme: &AcmeCertificate, metrics: &Metrics) -> Duration {
     }
     tell_order(acme, metrics);
     let now = SystemClock.now();
-    INTERVAL.min(Duration::from_millis(acme.next_order(now).ms_since(now)))
+    let next_at = acme.last_order(now).next_at;
+    INTERVAL.min(Duration::from_millis(next_at.ms_since(now)))
 }
 
 /// Reports the certificate's expiry and the last order's outcome to the metrics.

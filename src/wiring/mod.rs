@@ -20,7 +20,7 @@ use crate::adapters::files::operator_file::{self, PasswordFile};
 use crate::adapters::files::site_dir::{self, SiteDir};
 use crate::adapters::model::PassageModelClient;
 use crate::adapters::model::openai::{
-    BearerToken, OpenAiModelClient, OpenAiSettings, chat_completions, page_prompt,
+    OpenAiModelClient, OpenAiSettings, bearer_token, chat_completions, page_prompt,
 };
 use crate::adapters::outbound::smtp::{SmtpMailSender, SmtpSettings};
 use crate::adapters::outbound::webhook::WebhookClient;
@@ -96,20 +96,18 @@ pub fn model_client(
         return Ok(Arc::new(passage_model(site)));
     };
     let flag = "--model-key-file";
-    let key = read_secret(flag, model.key_file.as_deref(), BearerToken::parse)?;
+    let key = read_secret(flag, model.key_file.as_deref(), bearer_token)?;
     let system_prompt = match &model.prompt_file {
         Some(path) => operator_file::read(path).map_err(at("--assistant-prompt-file", path))?,
         None => page_prompt(&args.service_name, &site.passages),
     };
-    let params = model.params.iter();
+    let params = model.params.iter().cloned();
     let settings = OpenAiSettings {
         address: chat_completions(&model.url).map_err(of("--model-url"))?,
         model: model.name.clone(),
         key,
         system_prompt,
-        params: params
-            .map(|param| (param.0.clone(), param.1.clone()))
-            .collect(),
+        params: params.map(|param| (param.0, param.1)).collect(),
         thinks_first: model.thinks_first,
         timeout: model.timeout,
         concurrency: usize::from(model.concurrency),

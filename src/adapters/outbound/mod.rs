@@ -36,7 +36,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
@@ -110,13 +110,12 @@ impl Roots {
 /// The reason why there are none.
 pub fn certificates_in(path: &Path) -> Result<Certificates, String> {
     let bytes = operator_file::read_authorities(path).map_err(|error| error.to_string())?;
-    let (good, bad): (Vec<_>, Vec<_>) = pem::certificates(&bytes)?
-        .into_iter()
-        .partition(Result::is_ok);
-    match bad.into_iter().next() {
-        Some(Err(why)) if good.is_empty() => Err(why),
-        _ => Ok(good.into_iter().flatten().collect()),
+    let found = pem::certificates(&bytes)?;
+    let good: Vec<_> = found.iter().flatten().cloned().collect();
+    if good.is_empty() {
+        return found.into_iter().collect();
     }
+    Ok(good)
 }
 
 /// A client with up to `connections_max` idle connections.
@@ -139,13 +138,15 @@ pub(super) fn post_json(uri: &Uri) -> request::Builder {
         .header(USER_AGENT, PRODUCT)
 }
 
-/// Sends `request`. Hangs up on a server that sends nothing but interim responses: hyper skips any number of them.
+/// Sends `request` and waits for the head of the response. Hangs up on a server that sends nothing but interim
+/// responses: hyper skips any number of them.
 ///
 /// # Errors
-/// The reason why there is no response.
+/// The reason why there is no response within `deadline`, which includes connecting.
 pub(super) async fn send(
     http: &HttpClient,
     request: http::Result<Request<Full<Bytes>>>,
+    deadline: Duration,
 ) -> Result<Response<Incoming>, String> {
     let mut request = request.map_err(|error| error.to_string())?;
     let interim = Arc::new(Semaphore::new(0));
@@ -153,7 +154,12 @@ pub(super) async fn send(
     on_informational(&mut request, move |_interim| counted.add_permits(1));
     let response = tokio::select! {
         response = http.request(request) => response,
-        _flooded = interim.acquire_many(INTERIM_MAX + 1) => return Err("too many interim responses (1xx)".to_owned()),
+        _flooded = interim.acquire_many(INTERIM_MAX + 1) => {
+            return Err("too many interim responses (1xx)".to_owned());
+        }
+        () = sleep(deadline) => {
+            return Err(format!("no response within {} seconds", deadline.as_secs()));
+        }
     };
     response.map_err(|error| {
         let what = match error.is_connect() {

@@ -9,7 +9,6 @@ use hyper::http::response;
 use hyper::{Request, Uri};
 use hyper_rustls::MaybeHttpsStream;
 use tokio::net::lookup_host;
-use tokio::time::timeout;
 use tower_service::Service as _;
 
 use crate::adapters::outbound::{PRODUCT, Roots, TimelyConnector, client, root_cause, send, tls};
@@ -30,10 +29,8 @@ pub async fn get(
     if let Some((name, value)) = header {
         request = request.header(name, value);
     }
-    let answered = timeout(DEADLINE, send(&http, request.body(Full::default()))).await;
-    let seconds = DEADLINE.as_secs();
-    let answered = answered.map_err(|_elapsed| format!("no response within {seconds} s"))?;
-    Ok(answered?.into_parts().0)
+    let answered = send(&http, request.body(Full::default()), DEADLINE).await?;
+    Ok(answered.into_parts().0)
 }
 
 /// A warning if `host` has an IPv6 address that a service listening on the IPv4 address `listen` does not serve.

@@ -170,7 +170,7 @@ fn client(base_url: &str, thinks_first: bool) -> OpenAiModelClient {
         model: "small".to_owned(),
         key: None,
         system_prompt: "Be brief.".to_owned(),
-        params: Vec::new(),
+        params: serde_json::Map::new(),
         thinks_first,
         timeout: Duration::from_secs(20),
         concurrency: TURNS,

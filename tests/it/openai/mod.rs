@@ -14,9 +14,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use landing_api::adapters::model::OpenAiModelClient;
-use landing_api::adapters::model::openai::{BearerToken, OpenAiSettings, Roots, chat_completions};
+use landing_api::adapters::model::openai::{OpenAiSettings, Roots, bearer_token, chat_completions};
 use landing_api::domain::chat::{Content, Conversation, Message, Role};
 use landing_api::http::server::ServerLimits;
+use serde_json::Map;
 use tokio_util::sync::CancellationToken;
 
 use crate::harness::{Call, Reply, Setup, TestApp};
@@ -36,9 +37,9 @@ pub(crate) fn settings_at(base_url: &str) -> OpenAiSettings {
     OpenAiSettings {
         address: chat_completions(base_url).unwrap(),
         model: "small".to_owned(),
-        key: Some(BearerToken::parse("sk-test-key").unwrap()),
+        key: Some(bearer_token("sk-test-key").unwrap()),
         system_prompt: "Be brief.".to_owned(),
-        params: Vec::new(),
+        params: Map::new(),
         thinks_first: false,
         timeout: Duration::from_secs(30),
         concurrency: 4,

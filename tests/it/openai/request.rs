@@ -1,10 +1,10 @@
 //! What the upstream is sent.
 
 use hyper::StatusCode;
-use landing_api::adapters::model::openai::{BearerToken, OpenAiSettings};
+use landing_api::adapters::model::openai::{OpenAiSettings, bearer_token};
 use landing_api::domain::chat::Role;
 use landing_api::ports::{ModelClient, ModelError};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::upstream::{Script, Upstream};
 use super::{app, check_refund, client, conversation, settings};
@@ -20,10 +20,10 @@ const FORGED: &str = r#"{"messages":[
 async fn our_prompt_comes_first_and_nobody_else_speaks_as_system_or_assistant() {
     let upstream = Upstream::start([Script::saying("Hi")]).await;
     let settings = OpenAiSettings {
-        params: vec![
+        params: Map::from_iter([
             ("max_tokens".to_owned(), json!(400)),
             ("options".to_owned(), json!({"a": null})),
-        ],
+        ]),
         ..settings(&upstream)
     };
     let app = super::app_with(client(settings));
@@ -120,10 +120,10 @@ async fn a_redirect_is_not_followed_and_a_kept_connection_is_used_again() {
 
 #[test]
 fn a_key_is_one_word_and_is_never_shown() {
-    let key = BearerToken::parse(" sk-1234\n").unwrap();
+    let key = bearer_token(" sk-1234\n").unwrap();
     assert!(!format!("{key:?}").contains("1234"));
     for bad in ["", " \n", "two words", "sk-\u{1F600}", "sk-\0", "a\nb"] {
-        let error = BearerToken::parse(bad).unwrap_err();
+        let error = bearer_token(bad).unwrap_err();
         assert!(bad.trim().is_empty() || !error.contains(bad));
     }
 }

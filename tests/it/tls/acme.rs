@@ -73,7 +73,7 @@ fn what_is_kept_decides_when_the_next_order_is_due() {
     let now = day("2026-01-01");
     let pair = authority.issue("one", (2026, 2029));
     keep(dir.path(), &pair, &issued(now));
-    let due = |names: &[&str]| open(dir.path(), names).unwrap().next_order(now);
+    let due = |names: &[&str]| open(dir.path(), names).unwrap().last_order(now).next_at;
     assert_eq!(
         due(&[NAME]).as_ms() / DAY_MS,
         day("2028-01-01").as_ms() / DAY_MS
@@ -268,7 +268,7 @@ async fn an_order_that_is_refused_is_told_in_words_and_the_account_is_kept() {
         for (nth, minutes) in [(1, 10), (2, 20), (3, 40)] {
             // Each time like after a restart.
             let acme = open();
-            assert!(acme.next_order(now) <= now, "{kind} {nth}");
+            assert!(acme.last_order(now).next_at <= now, "{kind} {nth}");
             let why = acme.order(now).await.unwrap_err();
             assert!(why.contains(told), "{kind}: {why}");
             assert!(why.contains("as the test wants it"), "{why}");
@@ -390,7 +390,7 @@ async fn nothing_is_ordered_where_nothing_can_be_kept() {
         "{why}"
     );
     assert_eq!(scripted.asked("/dir"), 0);
-    assert_eq!(acme.next_order(now).ms_since(now), 10 * 60_000);
+    assert_eq!(acme.last_order(now).next_at.ms_since(now), 10 * 60_000);
 }
 
 #[tokio::test]

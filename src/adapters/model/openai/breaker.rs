@@ -1,9 +1,9 @@
 //! A circuit breaker: after repeated failures the upstream is not asked for a while, so that
 //! visitors do not each wait for the same failure.
 
-use parking_lot::Mutex;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// Consecutive failures after which the breaker opens.
@@ -11,15 +11,15 @@ const FAILURES_MAX: u32 = 5;
 /// Time that it stays open before a turn probes the upstream.
 const OPEN_FOR: Duration = Duration::from_secs(10);
 
-/// Decides whether a turn may ask the upstream.
+/// Decides whether a turn may ask the upstream. Turns are known by the time at which they began.
 #[derive(Debug, Default)]
-pub(super) struct Breaker(Mutex<BreakerState>);
+pub(super) struct Breaker(Mutex<State>);
 
 #[derive(Debug, Default)]
-struct BreakerState {
+struct State {
     /// Failures since the last success.
     failures: u32,
-    successes: u64,
+    succeeded_at: Option<Instant>,
     /// None while closed.
     open_until: Option<Instant>,
 }
@@ -35,13 +35,6 @@ pub(super) enum Verdict {
     Pause(Duration),
 }
 
-impl BreakerState {
-    /// A shorter pause does not end a longer one.
-    fn open_for(&mut self, pause: Duration) {
-        self.open_until = self.open_until.max(Some(Instant::now() + pause));
-    }
-}
-
 impl Breaker {
     /// True while the breaker is open.
     pub(super) fn is_open(&self) -> bool {
@@ -49,57 +42,43 @@ impl Breaker {
         until.is_some_and(|until| Instant::now() < until)
     }
 
-    /// Lets a turn ask the upstream, unless the breaker is open. The first turn after a pause is the
-    /// probe: it keeps the breaker open for others until its verdict, or for another pause.
-    pub(super) fn admit(&self) -> Option<Pass<'_>> {
-        let mut state = self.0.lock();
-        if let Some(until) = state.open_until {
-            if Instant::now() < until {
-                return None;
-            }
-            state.open_for(OPEN_FOR);
+    /// Lets a turn ask the upstream and returns its beginning, unless the breaker is open. The first turn after a
+    /// pause is the probe: it keeps the breaker open for others until its verdict, or for another pause.
+    pub(super) fn admit(&self) -> Option<Instant> {
+        let (mut state, now) = (self.0.lock(), Instant::now());
+        if state.open_until.is_some_and(|until| now < until) {
+            return None;
         }
-        Some(Pass {
-            breaker: self,
-            probe_until: state.open_until,
-            successes: state.successes,
-        })
+        state.open_until = state.open_until.map(|_over| now + OPEN_FOR);
+        Some(now)
     }
-}
 
-/// Permission for one turn to ask the upstream.
-#[derive(Debug)]
-pub(super) struct Pass<'a> {
-    breaker: &'a Breaker,
-    /// End of the time for which a probe keeps the breaker open.
-    probe_until: Option<Instant>,
-    /// Number of successes before this turn began.
-    successes: u64,
-}
-
-impl Pass<'_> {
-    /// Records the finding of the turn so far; may be called again.
-    pub(super) fn report(&self, verdict: Verdict) {
-        let mut state = self.breaker.0.lock();
-        match verdict {
+    /// Records the finding so far of the turn that `began` then; may be called again.
+    pub(super) fn report(&self, began: Instant, verdict: Verdict) {
+        let mut state = self.0.lock();
+        // Unless another turn has been asked for a pause in the meantime.
+        let is_probe = state.open_until == Some(began + OPEN_FOR);
+        let pause = match verdict {
             Verdict::Alive => {
                 state.failures = 0;
-                state.successes += 1;
-                // Keeps a pause that another turn was asked for in the meantime.
-                if state.open_until == self.probe_until {
-                    state.open_until = None;
-                }
+                state.succeeded_at = Some(Instant::now());
+                state.open_until = state.open_until.filter(|_| !is_probe);
+                return;
             }
             Verdict::Dead => {
                 // A turn that began before the last success proves nothing.
-                let counts = state.open_until.is_none() && state.successes == self.successes;
-                state.failures += u32::from(counts);
-                if self.probe_until.is_some() || counts && state.failures >= FAILURES_MAX {
-                    state.open_for(OPEN_FOR);
+                let is_newest = Some(began) > state.succeeded_at;
+                state.failures += u32::from(is_newest && state.open_until.is_none());
+                if !is_probe && state.failures < FAILURES_MAX {
+                    return;
                 }
+                state.failures = 0;
+                OPEN_FOR
             }
-            Verdict::Pause(pause) => state.open_for(pause),
-        }
+            Verdict::Pause(pause) => pause,
+        };
+        // A shorter pause does not end a longer one.
+        state.open_until = state.open_until.max(Some(Instant::now() + pause));
     }
 }
 
@@ -109,7 +88,7 @@ mod tests {
 
     fn fail(breaker: &Breaker, times: u32) {
         for _ in 0..times {
-            breaker.admit().unwrap().report(Verdict::Dead);
+            breaker.report(breaker.admit().unwrap(), Verdict::Dead);
         }
     }
 
@@ -117,7 +96,8 @@ mod tests {
     async fn failures_in_a_row_open_it_and_one_probe_closes_it() {
         let breaker = Breaker::default();
         fail(&breaker, FAILURES_MAX - 1);
-        breaker.admit().unwrap().report(Verdict::Alive);
+        breaker.report(breaker.admit().unwrap(), Verdict::Alive);
+        tokio::time::advance(Duration::from_millis(1)).await;
         fail(&breaker, FAILURES_MAX);
         assert!(breaker.admit().is_none() && breaker.is_open());
         tokio::time::advance(OPEN_FOR - Duration::from_millis(1)).await;
@@ -126,10 +106,11 @@ mod tests {
         assert!(!breaker.is_open(), "a look is no probe");
         let probe = breaker.admit().unwrap();
         assert!(breaker.admit().is_none(), "one at a time");
-        probe.report(Verdict::Dead);
+        breaker.report(probe, Verdict::Dead);
         assert!(breaker.admit().is_none());
         tokio::time::advance(OPEN_FOR).await;
-        breaker.admit().unwrap().report(Verdict::Alive);
+        breaker.report(breaker.admit().unwrap(), Verdict::Alive);
+        tokio::time::advance(Duration::from_millis(1)).await;
         fail(&breaker, FAILURES_MAX - 1);
         assert!(breaker.admit().is_some(), "failures are counted afresh");
     }
@@ -138,15 +119,17 @@ mod tests {
     async fn failures_of_turns_that_began_before_a_success_do_not_count() {
         for (is_alive_meanwhile, is_open) in [(true, false), (false, true)] {
             let breaker = Breaker::default();
-            breaker.admit().unwrap().report(Verdict::Alive);
+            breaker.report(breaker.admit().unwrap(), Verdict::Alive);
+            tokio::time::advance(Duration::from_millis(1)).await;
             let passes: Vec<_> = (0..FAILURES_MAX * 3)
                 .map(|_| breaker.admit().unwrap())
                 .collect();
             if is_alive_meanwhile {
-                breaker.admit().unwrap().report(Verdict::Alive);
+                tokio::time::advance(Duration::from_millis(1)).await;
+                breaker.report(breaker.admit().unwrap(), Verdict::Alive);
             }
             for pass in passes {
-                pass.report(Verdict::Dead);
+                breaker.report(pass, Verdict::Dead);
             }
             assert_eq!(breaker.is_open(), is_open);
         }
@@ -168,9 +151,9 @@ mod tests {
         fail(&breaker, FAILURES_MAX);
         tokio::time::advance(OPEN_FOR).await;
         let probe = breaker.admit().unwrap();
-        probe.report(Verdict::Alive);
+        breaker.report(probe, Verdict::Alive);
         assert!(breaker.admit().is_some());
-        probe.report(Verdict::Pause(OPEN_FOR));
+        breaker.report(probe, Verdict::Pause(OPEN_FOR));
         assert!(breaker.is_open());
     }
 
@@ -179,9 +162,9 @@ mod tests {
         let breaker = Breaker::default();
         let earlier = breaker.admit().unwrap();
         let pause = Duration::from_secs(60);
-        breaker.admit().unwrap().report(Verdict::Pause(pause));
-        earlier.report(Verdict::Pause(pause / 2));
-        earlier.report(Verdict::Alive);
+        breaker.report(breaker.admit().unwrap(), Verdict::Pause(pause));
+        breaker.report(earlier, Verdict::Pause(pause / 2));
+        breaker.report(earlier, Verdict::Alive);
         tokio::time::advance(pause - Duration::from_millis(1)).await;
         assert!(breaker.is_open());
         tokio::time::advance(Duration::from_millis(1)).await;

@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use super::failure::{TurnFailure, has_any, is_blank, is_identifier};
+use crate::ports::ModelError;
+
+use super::failure::{has_any, is_blank, is_identifier, unusable};
 use super::think_tags::ThinkTags;
 
 /// Longest answer, in bytes.
@@ -21,103 +23,97 @@ pub(super) struct Collector {
     tags: ThinkTags,
     /// The model has said something, and be it a thought.
     has_said: bool,
-    finish_reason: Option<String>,
     has_reasoning: bool,
+    /// The finish reason; empty before there is one.
+    reason: String,
 }
 
 impl Collector {
-    pub(super) fn new(thinks_first: bool) -> Self {
+    pub(super) const fn new(thinks_first: bool) -> Self {
         Self {
             text: String::new(),
             tags: ThinkTags::new(thinks_first),
             has_said: false,
-            finish_reason: None,
             has_reasoning: false,
+            reason: String::new(),
         }
     }
 
     /// Adds the text of a body without an error. Returns true once the model has stopped.
     ///
     /// # Errors
-    /// [`TurnFailure`] when the model failed, or the answer gets too long.
-    pub(super) fn add(&mut self, body: &Value) -> Result<bool, TurnFailure> {
+    /// [`ModelError`] when the model failed, or the answer gets too long.
+    pub(super) fn add(&mut self, body: &Value) -> Result<bool, ModelError> {
         // The last chunk of a stream has no choice.
-        let Some(choice) = body.pointer("/choices/0") else {
-            return Ok(false);
-        };
-        let reason = choice.get("finish_reason").and_then(Value::as_str);
-        let reason = reason.filter(|reason| !reason.is_empty());
-        if let Some(reason) = reason {
-            if has_any(&reason.to_lowercase(), FAILURES) {
-                return Err(TurnFailure::unusable("the model stopped with an error"));
-            }
-            self.finish_reason = Some(reason.to_owned());
+        let choice = body.pointer("/choices/0").unwrap_or(&Value::Null);
+        if let Some(Value::String(reason)) = choice.get("finish_reason")
+            && !reason.is_empty()
+        {
+            self.reason.clone_from(reason);
+        }
+        if has_any(&self.reason.to_lowercase(), FAILURES) {
+            return Err(unusable("the model stopped with an error"));
         }
         let (text, has_reasoning) = text_of(message_of(choice, self.has_said));
         self.has_said |= !text.is_empty();
         self.has_reasoning |= has_reasoning;
         let text = self.tags.push(&text);
         self.append(&text)?;
-        Ok(reason.is_some())
+        Ok(!self.reason.is_empty())
     }
 
     /// Ends the answer.
     ///
     /// # Errors
-    /// [`TurnFailure`] when nothing is left of it.
-    pub(super) fn finish(&mut self) -> Result<(), TurnFailure> {
+    /// [`ModelError`] when nothing is left of it.
+    pub(super) fn finish(&mut self) -> Result<(), ModelError> {
         let rest = self.tags.finish();
         self.append(&rest)?;
         self.text.truncate(self.text.trim_end().len());
-        if self.text.is_empty() {
-            return Err(self.empty());
-        }
-        Ok(())
-    }
-
-    fn append(&mut self, text: &str) -> Result<(), TurnFailure> {
-        // White space around the answer is dropped.
-        let text = if self.text.is_empty() {
-            text.trim_start()
-        } else {
-            text
-        };
-        if self.text.len() + text.len() > REPLY_BYTES_MAX {
-            return Err(TurnFailure::unusable("the answer is too long"));
-        }
-        self.text.push_str(text);
-        Ok(())
-    }
-
-    fn empty(&self) -> TurnFailure {
-        let reason = self.finish_reason.as_deref().unwrap_or("none");
-        if reason == "content_filter" {
-            return TurnFailure::started("the answer was filtered out");
-        }
-        let is_known = is_identifier(reason);
-        let reason = if is_known { reason } else { "other" };
         let thinking = if self.has_reasoning || self.tags.has_thinking {
             ", only thinking"
         } else {
             ""
         };
-        TurnFailure::unusable(format!(
-            "the answer is empty{thinking}; finish reason: {reason}"
-        ))
+        let reason = match self.reason.as_str() {
+            _ if !self.text.is_empty() => return Ok(()),
+            "content_filter" => {
+                let cause = "the answer was filtered out";
+                return Err(ModelError::Started(cause.to_owned()));
+            }
+            "" => "none",
+            reason if is_identifier(reason) => reason,
+            _ => "other",
+        };
+        let cause = format!("the answer is empty{thinking}; finish reason: {reason}");
+        Err(unusable(cause))
+    }
+
+    fn append(&mut self, text: &str) -> Result<(), ModelError> {
+        // White space around the answer is dropped.
+        let text = match self.text.as_str() {
+            "" => text.trim_start(),
+            _ => text,
+        };
+        if self.text.len() + text.len() > REPLY_BYTES_MAX {
+            return Err(unusable("the answer is too long"));
+        }
+        self.text.push_str(text);
+        Ok(())
     }
 }
 
 /// The message in a choice. Some servers repeat the whole text so far in `message` next to each `delta`; others send an
 /// empty `delta` next to a whole `message`, which counts unless there was text before (`has_said`).
 fn message_of(choice: &Value, has_said: bool) -> &Value {
-    let is_said = |value: &&Value| value.get("content").is_some_and(|text| !is_blank(text));
     let [message, delta] =
         ["message", "delta"].map(|name| choice.get(name).filter(|value| value.is_object()));
-    let said = delta
-        .filter(is_said)
-        .or_else(|| message.filter(|_| !has_said))
-        .or(delta);
-    said.or(message).unwrap_or(&Value::Null)
+    let is_said = |value: &Value| value.get("content").is_some_and(|text| !is_blank(text));
+    match (delta, message) {
+        (Some(delta), _) if has_said || message.is_none() || is_said(delta) => delta,
+        (_, Some(message)) => message,
+        (_, None) => &Value::Null,
+    }
 }
 
 /// The text of a message, and whether fields or parts were marked as reasoning, which it omits.

@@ -1,10 +1,9 @@
 //! The events of a body, read as it arrives: those of a stream (WHATWG HTML, section 9.2), or a JSON text as the only
 //! one. The first byte tells them apart: proxies and small servers get the media type wrong.
 
-use crate::adapters::lenient_json;
+use std::mem::take;
 
-/// Longest event, in bytes.
-const EVENT_BYTES_MAX: usize = 1 << 20;
+use crate::adapters::lenient_json;
 
 /// Some servers send white space to keep the connection alive, or a byte order mark.
 const BLANKS: &[u8] = b" \t\r\n\xEF\xBB\xBF";
@@ -12,7 +11,7 @@ const BLANKS: &[u8] = b" \t\r\n\xEF\xBB\xBF";
 /// A stream begins with `data`, `event`, `id`, `retry` or a comment.
 const STREAM: &[u8] = b"deir:";
 
-/// The event and the line that are still incomplete.
+/// The event and the line that are still incomplete. The reader of the body bounds them.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     /// Whether the body is JSON; unknown before its first byte.
@@ -29,64 +28,53 @@ pub(super) struct Events {
 
 impl Events {
     /// Takes the next bytes and returns the data of every event that they complete.
-    ///
-    /// # Errors
-    /// When an event exceeds [`EVENT_BYTES_MAX`], after which the body cannot be read further.
-    pub(super) fn push(&mut self, mut bytes: &[u8]) -> Result<Vec<Vec<u8>>, &'static str> {
+    pub(super) fn push(&mut self, mut bytes: &[u8]) -> Vec<Vec<u8>> {
         if self.is_json.is_none() {
             let is_blank = |byte: &&u8| BLANKS.contains(byte);
             let blanks = bytes.iter().take_while(is_blank).count();
             bytes = bytes.get(blanks..).unwrap_or_default();
             self.is_json = bytes.first().map(|first| !STREAM.contains(first));
         }
-        if self.is_json == Some(true) {
-            return self.push_json(bytes);
-        }
         let mut events = Vec::new();
+        if self.is_json == Some(true) {
+            self.data.extend_from_slice(bytes);
+            // JSON shows where it ends, whether the connection stays open or not.
+            let may_end = self.data.trim_ascii_end().ends_with(b"}");
+            if may_end && lenient_json::parse(&self.data).is_ok() {
+                events.push(take(&mut self.data));
+            }
+            return events;
+        }
         for &byte in bytes {
             let is_second_half = byte == b'\n' && self.after_return;
             self.after_return = byte == b'\r';
             match byte {
                 _ if is_second_half => {}
                 b'\n' | b'\r' => events.extend(self.end_line()),
-                _ if self.line.len() + self.data.len() >= EVENT_BYTES_MAX => {
-                    return Err("an event is too long");
-                }
                 _ => self.line.push(byte),
             }
         }
-        Ok(events)
-    }
-
-    fn push_json(&mut self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, &'static str> {
-        self.data.extend_from_slice(bytes);
-        if self.data.len() > EVENT_BYTES_MAX {
-            return Err("the answer is too large");
-        }
-        // JSON shows where it ends, whether the connection stays open or not.
-        let is_complete =
-            self.data.trim_ascii_end().ends_with(b"}") && lenient_json::parse(&self.data).is_ok();
-        let complete = is_complete.then(|| std::mem::take(&mut self.data));
-        Ok(complete.into_iter().collect())
+        events
     }
 
     /// The event completed by the end of the body: some servers omit the last empty line.
-    pub(super) fn finish(&mut self) -> Option<Vec<u8>> {
-        if self.is_json != Some(false) {
-            return Some(std::mem::take(&mut self.data));
+    pub(super) fn finish(&mut self) -> Vec<Vec<u8>> {
+        if self.is_json == Some(false) {
+            return self.push(b"\n\n");
         }
-        self.end_line().or_else(|| self.end_line())
+        vec![take(&mut self.data)]
     }
 
     fn end_line(&mut self) -> Option<Vec<u8>> {
-        let line = std::mem::take(&mut self.line);
+        let line = take(&mut self.line);
         if line.is_empty() {
-            let mut data = std::mem::take(&mut self.data);
-            if std::mem::take(&mut self.is_error) && !data.is_empty() {
-                // As a list, because an empty object would report no error.
-                data = [b"{\"error\":[", &*data, b"]}"].concat();
-            }
-            return (!data.is_empty()).then_some(data);
+            let data = take(&mut self.data);
+            // As a list, because an empty object would report no error.
+            return match take(&mut self.is_error) {
+                _ if data.is_empty() => None,
+                true => Some([b"{\"error\":[", &*data, b"]}"].concat()),
+                false => Some(data),
+            };
         }
         let colon = line.iter().position(|byte| *byte == b':');
         let (name, value) = line.split_at(colon.unwrap_or(line.len()));
@@ -127,7 +115,7 @@ mod tests {
             let mut parser = Events::default();
             let mut events = Vec::new();
             for piece in stream.as_bytes().chunks(size) {
-                events.extend(parser.push(piece).unwrap());
+                events.extend(parser.push(piece));
             }
             events.extend(parser.finish());
             assert_eq!(events, ["one".as_bytes(), "two\n2é".as_bytes(), b"last"]);
@@ -145,7 +133,7 @@ mod tests {
             let mut parser = Events::default();
             let mut events = Vec::new();
             for byte in stream.bytes() {
-                events.extend(parser.push(&[byte]).unwrap());
+                events.extend(parser.push(&[byte]));
             }
             let expected: Vec<_> = expected.into_iter().map(str::as_bytes).collect();
             assert_eq!(events, expected, "{stream:?}");
@@ -173,7 +161,7 @@ mod tests {
             ("event: error\n\ndata: a\n\n", &["a"]),
         ] {
             let mut parser = Events::default();
-            let mut events = parser.push(stream.as_bytes()).unwrap();
+            let mut events = parser.push(stream.as_bytes());
             events.extend(parser.finish());
             let expected: Vec<_> = expected.iter().map(|event| event.as_bytes()).collect();
             assert_eq!(events, expected, "{stream:?}");
@@ -187,11 +175,11 @@ mod tests {
                 let mut parser = Events::default();
                 let mut events = Vec::new();
                 for byte in format!("{blanks}{json}").bytes() {
-                    events.extend(parser.push(&[byte]).unwrap());
+                    events.extend(parser.push(&[byte]));
                 }
                 let is_complete = json != rest;
                 assert_eq!(events.len(), usize::from(is_complete), "{json}");
-                assert_eq!(parser.finish().unwrap(), rest.as_bytes(), "{json}");
+                assert_eq!(parser.finish(), [rest.as_bytes()], "{json}");
             }
         }
     }
@@ -206,24 +194,16 @@ mod tests {
             for stream in [bytes.as_slice(), text.as_bytes()] {
                 let stream = [b":\n", stream].concat();
                 let mut whole = Events::default();
-                let mut at_once = whole.push(&stream).unwrap();
+                let mut at_once = whole.push(&stream);
                 at_once.extend(whole.finish());
                 let mut parser = Events::default();
                 let mut events = Vec::new();
                 for piece in stream.chunks(size) {
-                    events.extend(parser.push(piece).unwrap());
+                    events.extend(parser.push(piece));
                 }
                 events.extend(parser.finish());
                 prop_assert_eq!(events, at_once);
             }
         }
-    }
-
-    #[test]
-    fn an_endless_event_is_not_kept() {
-        let mut parser = Events::default();
-        let piece = [b'x'; 4096];
-        let refused = (0..=EVENT_BYTES_MAX / piece.len()).find(|_| parser.push(&piece).is_err());
-        assert!(refused.is_some());
     }
 }

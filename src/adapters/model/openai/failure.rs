@@ -31,38 +31,7 @@ pub(super) enum Remedy {
     JoinedPrompt,
 }
 
-impl TurnFailure {
-    /// The model did not work on the turn.
-    pub(super) fn not_started(cause: impl Into<String>, verdict: Verdict) -> Self {
-        let error = ModelError::NotStarted(cause.into());
-        Self {
-            verdict,
-            ..error.into()
-        }
-    }
-
-    /// The upstream is alive, but its answer is unusable.
-    pub(super) fn unusable(cause: impl Into<String>) -> Self {
-        ModelError::Unusable(cause.into()).into()
-    }
-
-    /// The model has worked on the turn.
-    pub(super) fn started(cause: impl Into<String>) -> Self {
-        ModelError::Started(cause.into()).into()
-    }
-
-    /// The error for the caller: once a piece has been read, the visitor pays for the turn.
-    pub(super) fn into_error(self, was_read: bool) -> ModelError {
-        match self.error {
-            error if !was_read => error,
-            ModelError::NotStarted(cause)
-            | ModelError::Unusable(cause)
-            | ModelError::Started(cause) => ModelError::Started(cause),
-            ModelError::Abandoned => ModelError::Abandoned,
-        }
-    }
-}
-
+/// The upstream is alive.
 impl From<ModelError> for TurnFailure {
     fn from(error: ModelError) -> Self {
         Self {
@@ -70,6 +39,29 @@ impl From<ModelError> for TurnFailure {
             verdict: Verdict::Alive,
             remedy: None,
         }
+    }
+}
+
+impl TurnFailure {
+    /// The upstream cannot be reached.
+    pub(super) fn dead(cause: String) -> Self {
+        Self {
+            verdict: Verdict::Dead,
+            ..ModelError::NotStarted(cause).into()
+        }
+    }
+}
+
+/// The upstream is alive, but its answer is unusable.
+pub(super) fn unusable(cause: impl Into<String>) -> ModelError {
+    ModelError::Unusable(cause.into())
+}
+
+/// The error once a piece of the answer has been read: the visitor pays for the turn.
+pub(super) fn paid(error: ModelError) -> ModelError {
+    match error {
+        ModelError::NotStarted(cause) | ModelError::Unusable(cause) => ModelError::Started(cause),
+        ModelError::Started(_) | ModelError::Abandoned => error,
     }
 }
 
@@ -513,11 +505,11 @@ mod tests {
             (200, "insufficient_quota", false),
             (200, "context_length_exceeded", false),
         ] {
-            let error = failure(status, code, "", "").into_error(false);
+            let error = failure(status, code, "", "").error;
             let is_unusable = matches!(error, ModelError::Unusable(_));
             let is_free = matches!(error, ModelError::NotStarted(_));
             assert_eq!((is_unusable, is_free), (is_charged, !is_charged), "{error}");
-            let read = failure(status, code, "", "").into_error(true);
+            let read = paid(error);
             assert!(matches!(read, ModelError::Started(_)), "{read}");
         }
     }

@@ -25,9 +25,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use async_trait::async_trait;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio::sync::Semaphore;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::adapters::outbound::{self, HttpClient};
@@ -35,13 +34,13 @@ use crate::domain::Conversation;
 use crate::ports::{AnswerSink, ModelClient, ModelError, ModelPermit, ModelReply};
 
 use breaker::{Breaker, Verdict};
-use failure::{Remedy, TurnFailure};
+use failure::{Remedy, paid, unusable};
 use prompt::{last_question, messages, question_with_history};
 use round::Round;
 
 pub use crate::adapters::outbound::Roots;
 pub use prompt::page_prompt;
-pub use settings::{BearerToken, OpenAiSettings, chat_completions};
+pub use settings::{OpenAiSettings, bearer_token, chat_completions};
 
 /// Answers with a model on another server.
 #[derive(Debug)]
@@ -85,34 +84,8 @@ impl OpenAiModelClient {
         self.permits.available_permits()
     }
 
-    /// Asks with the history and a message of the role `system`; if the model does not accept one of them, asks
-    /// again without it.
-    async fn ask(
-        &self,
-        conversation: &Conversation,
-        round: &mut Round<'_>,
-    ) -> Result<(), TurnFailure> {
-        let mut question = Cow::Owned(question_with_history(conversation));
-        let mut joins_prompt = self.joins_prompt.load(Relaxed);
-        let last = last_question(conversation);
-        loop {
-            let messages = messages(&self.settings.system_prompt, &question, joins_prompt);
-            let body = self.body(messages, round.sink.is_some());
-            let Err(failure) = round.ask(body).await else {
-                self.joins_prompt.store(joins_prompt, Relaxed);
-                return Ok(());
-            };
-            match failure.remedy {
-                _ if round.was_read() => return Err(failure),
-                Some(Remedy::LessHistory) if question != last => question = last.into(),
-                Some(Remedy::JoinedPrompt) if !joins_prompt => joins_prompt = true,
-                _ => return Err(failure),
-            }
-        }
-    }
-
     fn body(&self, messages: Value, is_streamed: bool) -> Vec<u8> {
-        let mut fields = Map::from_iter(self.settings.params.clone());
+        let mut fields = self.settings.params.clone();
         fields.insert("model".to_owned(), self.settings.model.as_str().into());
         fields.insert("messages".to_owned(), messages);
         fields.insert("stream".to_owned(), is_streamed.into());
@@ -164,27 +137,41 @@ impl ModelClient for OpenAiModelClient {
         if self.interrupt.is_cancelled() {
             return Err(not_started("the service is stopping"));
         }
-        let Some(pass) = self.breaker.admit() else {
+        let Some(began) = self.breaker.admit() else {
             return Err(not_started(BREAKER_OPEN));
         };
-        let deadline = Instant::now() + self.settings.timeout;
-        let mut round = Round::new(&self.http, &self.settings, sink, &pass, deadline);
-        let outcome = tokio::select! {
-            // An answer that has already arrived is delivered.
-            biased;
-            outcome = self.ask(conversation, &mut round) => outcome,
-            () = self.interrupt.cancelled() => {
-                Err(TurnFailure::unusable("interrupted because the service is stopping"))
-            }
-        };
-        match outcome {
-            Ok(()) => {
-                pass.report(Verdict::Alive);
-                Ok(round.into_reply().into())
-            }
-            Err(failure) => {
-                pass.report(failure.verdict);
-                Err(failure.into_error(round.was_read()))
+        let last = last_question(conversation);
+        let mut question = Cow::Owned(question_with_history(conversation));
+        let mut joins_prompt = self.joins_prompt.load(Relaxed);
+        // If the model does not accept the history, or a message of the role `system`, it is asked again without it.
+        loop {
+            let messages = messages(&self.settings.system_prompt, &question, joins_prompt);
+            let body = self.body(messages, sink.is_some());
+            let mut round = Round::new(&self.settings, sink, &self.breaker, began);
+            let outcome = tokio::select! {
+                // An answer that has already arrived is delivered.
+                biased;
+                outcome = round.ask(&self.http, body) => outcome,
+                () = self.interrupt.cancelled() => {
+                    Err(unusable("interrupted because the service is stopping").into())
+                }
+            };
+            let Err(failure) = outcome else {
+                self.breaker.report(began, Verdict::Alive);
+                self.joins_prompt.store(joins_prompt, Relaxed);
+                return Ok(round.collector.text.into());
+            };
+            let was_read = round.pushed > 0;
+            match failure.remedy {
+                Some(Remedy::LessHistory) if !was_read && question != last => {
+                    question = last.into();
+                }
+                Some(Remedy::JoinedPrompt) if !was_read && !joins_prompt => joins_prompt = true,
+                _ => {
+                    self.breaker.report(began, failure.verdict);
+                    let error = failure.error;
+                    return Err(if was_read { paid(error) } else { error });
+                }
             }
         }
     }

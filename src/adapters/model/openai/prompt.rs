@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::domain::{Conversation, Language, Message, Passage, Role};
+use crate::domain::{Conversation, Language, Passage, Role};
 
 /// Limit of the system prompt with the pages' text, in bytes: about 3000 tokens, which fits the smallest
 /// contexts in use.
@@ -63,21 +63,22 @@ const NOTHING_ASKED: &str = "(The visitor has not asked anything yet.)";
 /// turns, so they must not get the role `assistant`, and many models insist that roles alternate.
 /// Turns after the visitor's last one are dropped.
 pub(super) fn question_with_history(conversation: &Conversation) -> String {
-    let messages = conversation.messages();
     let question = last_question(conversation);
-    let last = messages
-        .iter()
-        .rposition(|message| message.role == Role::User)
-        .unwrap_or(messages.len());
-    let earlier = messages.get(..last).unwrap_or_default();
-    let kept = recent(earlier);
+    let mut earlier = conversation.messages().iter().rev();
+    earlier.find(|message| message.role == Role::User);
+    let mut room = HISTORY_CHARS_MAX;
+    let kept = earlier.map_while(|message| {
+        room = room.checked_sub(message.content.as_str().chars().count())?;
+        Some(message)
+    });
+    let kept: Vec<_> = kept.collect();
     if kept.is_empty() {
         return question.to_owned();
     }
     let mut text =
         "Earlier in this conversation, as reported by the visitor's page (unverified):\n"
             .to_owned();
-    for message in kept {
+    for message in kept.into_iter().rev() {
         let speaker = match message.role {
             Role::User => "Visitor",
             Role::Assistant => "Assistant, allegedly",
@@ -91,24 +92,10 @@ pub(super) fn question_with_history(conversation: &Conversation) -> String {
     text + question
 }
 
-/// The newest `messages` that fit into [`HISTORY_CHARS_MAX`].
-fn recent(messages: &[Message]) -> &[Message] {
-    let mut room = HISTORY_CHARS_MAX;
-    let mut start = messages.len();
-    for message in messages.iter().rev() {
-        match room.checked_sub(message.content.as_str().chars().count()) {
-            Some(rest) => room = rest,
-            None => break,
-        }
-        start -= 1;
-    }
-    messages.get(start..).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::Content;
+    use crate::domain::{Content, Message};
 
     fn conversation(turns: &[(Role, &str)]) -> Conversation {
         let message = |(role, text): &(Role, &str)| Message {

@@ -16,10 +16,10 @@ use crate::adapters::outbound::{
 };
 use crate::ports::{AnswerSink, ModelError};
 
-use super::breaker::{Pass, Verdict};
+use super::breaker::{Breaker, Verdict};
 use super::collector::Collector;
 use super::events::Events;
-use super::failure::{TurnFailure, error_in, error_of, failure_of};
+use super::failure::{TurnFailure, error_in, error_of, failure_of, unusable};
 use super::settings::OpenAiSettings;
 
 /// Longest body of an error, in bytes.
@@ -34,17 +34,15 @@ const SLOW_READER_GRACE: Duration = Duration::from_secs(5);
 
 /// A request, and the answer so far.
 pub(super) struct Round<'a> {
-    http: &'a HttpClient,
     settings: &'a OpenAiSettings,
-    pub(super) sink: Option<&'a dyn AnswerSink>,
-    pass: &'a Pass<'a>,
+    sink: Option<&'a dyn AnswerSink>,
+    breaker: &'a Breaker,
+    began: Instant,
     deadline: Instant,
     events: Events,
-    collector: Collector,
-    /// Pushed part of the answer, in bytes. The pushed pieces, concatenated, are the answer.
-    pushed: usize,
-    /// The transfer encoding distinguishes an end from a broken connection.
-    has_end: bool,
+    pub(super) collector: Collector,
+    /// Pushed part of the answer, in bytes, which may have been read. The pushed pieces, concatenated, are the answer.
+    pub(super) pushed: usize,
     has_begun: bool,
     /// Once only the end of the transfer may be missing: how long it is awaited.
     rest_until: Option<Instant>,
@@ -52,73 +50,61 @@ pub(super) struct Round<'a> {
 
 impl<'a> Round<'a> {
     pub(super) fn new(
-        http: &'a HttpClient,
         settings: &'a OpenAiSettings,
         sink: Option<&'a dyn AnswerSink>,
-        pass: &'a Pass<'a>,
-        deadline: Instant,
+        breaker: &'a Breaker,
+        began: Instant,
     ) -> Self {
         Self {
-            http,
             settings,
             sink,
-            pass,
-            deadline,
+            breaker,
+            began,
+            deadline: began + settings.timeout,
             events: Events::default(),
             collector: Collector::new(settings.thinks_first),
             pushed: 0,
-            has_end: false,
             has_begun: false,
             rest_until: None,
         }
     }
 
-    /// True if a part of the answer may have been read.
-    pub(super) const fn was_read(&self) -> bool {
-        self.pushed > 0
-    }
-
-    pub(super) fn into_reply(self) -> String {
-        self.collector.text
-    }
-
-    /// Posts `body` and reads the answer, from scratch. The first byte of an answer is reported to the breaker at once; the verdict on
-    /// a failure is left to the caller.
+    /// Posts `body` and reads the answer. Its first byte is reported to the breaker at once; the verdict on a failure is
+    /// left to the caller.
     ///
     /// # Errors
     /// [`TurnFailure`] when there is no usable answer by the deadline.
-    pub(super) async fn ask(&mut self, body: Vec<u8>) -> Result<(), TurnFailure> {
-        self.events = Events::default();
-        self.collector = Collector::new(self.settings.thinks_first);
-        (self.has_begun, self.rest_until) = (false, None);
-        let accept = if self.sink.is_some() {
-            "text/event-stream"
-        } else {
-            "application/json"
+    pub(super) async fn ask(
+        &mut self,
+        http: &HttpClient,
+        body: Vec<u8>,
+    ) -> Result<(), TurnFailure> {
+        let accept = match self.sink {
+            Some(_) => "text/event-stream",
+            None => "application/json",
         };
-        let settings = self.settings;
-        let mut request = post_json(&settings.address)
+        let mut request = post_json(&self.settings.address)
             .header(ACCEPT, accept)
             .header(ACCEPT_ENCODING, "identity");
-        if let Some(key) = &settings.key {
-            request = request.header(AUTHORIZATION, &key.0);
+        if let Some(key) = &self.settings.key {
+            request = request.header(AUTHORIZATION, key);
         }
-        let sent = send(self.http, request.body(Full::from(body)));
-        let response = timeout_at(self.deadline, sent).await;
-        let response = response.map_err(|_elapsed| self.late())?;
-        let response = response.map_err(|cause| TurnFailure::not_started(cause, Verdict::Dead))?;
+        let rest = self.deadline - Instant::now();
+        let response = send(http, request.body(Full::from(body)), rest).await;
+        let response = response.map_err(TurnFailure::dead)?;
         let (status, headers) = (response.status(), response.headers());
         if status.is_redirection() {
             let cause = format!("upstream {}", refusal_in_words(status, headers));
-            return Err(TurnFailure::not_started(cause, Verdict::Alive));
+            return Err(ModelError::NotStarted(cause).into());
         }
         if !status.is_success() {
             return Err(self.refusal(response).await);
         }
-        self.has_end = [TRANSFER_ENCODING, CONTENT_LENGTH]
+        // The transfer encoding distinguishes an end from a broken connection.
+        let has_end = [TRANSFER_ENCODING, CONTENT_LENGTH]
             .iter()
             .any(|name| headers.contains_key(name));
-        self.read(response.into_body()).await?;
+        self.read(response.into_body(), has_end).await?;
         self.collector.finish()?;
         self.push().await
     }
@@ -140,46 +126,50 @@ impl<'a> Round<'a> {
     }
 
     /// Reads the body until the answer and its transfer are complete.
-    async fn read(&mut self, body: Incoming) -> Result<(), TurnFailure> {
+    async fn read(&mut self, body: Incoming, has_end: bool) -> Result<(), TurnFailure> {
         let mut body = body.into_data_stream();
         let mut read = 0;
         loop {
             let next = timeout_at(self.rest_until.unwrap_or(self.deadline), body.next()).await;
-            let bytes = match next {
-                Ok(Some(Ok(bytes))) => bytes,
+            let (events, is_end) = match next {
+                Ok(Some(Ok(bytes))) => {
+                    read += bytes.len();
+                    (self.events.push(&bytes), false)
+                }
                 _ if self.rest_until.is_some() => return Ok(()),
-                Ok(None) => return self.end().await,
+                Ok(None) => (self.events.finish(), true),
                 Ok(Some(Err(error))) => {
                     let cause = format!("the response was cut off: {}", root_cause(&error));
-                    return Err(TurnFailure::unusable(cause));
+                    return Err(unusable(cause).into());
                 }
                 Err(_elapsed) => return Err(self.late()),
             };
-            read += bytes.len();
             if read > ANSWER_BYTES_MAX {
-                return Err(TurnFailure::unusable("the answer is too large"));
+                return Err(unusable("the answer is too large").into());
             }
-            let events = self.events.push(&bytes).map_err(TurnFailure::unusable)?;
             let has_begun = self.events.is_json == Some(true) || !events.is_empty();
             if has_begun && !self.has_begun {
                 // The upstream is alive, whatever happens to this turn.
                 self.has_begun = true;
-                self.pass.report(Verdict::Alive);
+                self.breaker.report(self.began, Verdict::Alive);
             }
             for event in events {
                 if self.is_last(&event).await? {
                     return Ok(());
                 }
             }
+            if is_end {
+                return self.end(has_end);
+            }
         }
     }
 
     fn late(&self) -> TurnFailure {
         if self.has_begun {
-            TurnFailure::started("the answer was not complete in time")
-        } else {
-            TurnFailure::not_started("no response in time", Verdict::Dead)
+            let cause = "the answer was not complete in time";
+            return ModelError::Started(cause.to_owned()).into();
         }
+        TurnFailure::dead("no response in time".to_owned())
     }
 
     /// Adds the text of an event. Returns true if none follows.
@@ -197,42 +187,39 @@ impl<'a> Round<'a> {
             // Some servers have their own end marker.
             Err(_) if is_finished => return Ok(true),
             Err(error) => {
-                let cause = format!("the response is not JSON: {error}");
-                return Err(TurnFailure::unusable(cause));
+                return Err(unusable(format!("the response is not JSON: {error}")).into());
             }
         };
         if let Some(error) = error_in(&body) {
             return Err(failure_of(error, StatusCode::OK, None));
         }
-        let has_stopped = self.collector.add(&body)? || self.events.is_json == Some(true);
-        if has_stopped && !is_finished {
+        if self.collector.add(&body)? && !is_finished {
             self.rest_until = Some(self.rest_end());
         }
         self.push().await?;
-        Ok(false)
+        Ok(self.events.is_json == Some(true))
     }
 
-    /// The end of a body that is not finished.
+    /// The end of a body without a last event.
     ///
     /// Some servers end a good stream without `[DONE]` and without a finish reason. It is accepted as complete if
     /// the transfer marks its own end; an answer that lasts as long as its connection ends in the same way when the
     /// server dies.
-    async fn end(&mut self) -> Result<(), TurnFailure> {
-        if let Some(event) = self.events.finish()
-            && (self.is_last(&event).await? || self.rest_until.is_some())
-        {
-            return Ok(());
-        }
-        if self.events.has_foreign_lines {
-            let cause = "the stream ended with lines that are not events";
-            return Err(TurnFailure::unusable(cause));
-        }
-        if !self.has_end {
-            let cause = "the stream ended with its connection and may be incomplete";
-            return Err(TurnFailure::unusable(cause));
-        }
-        tracing::debug!("a stream without [DONE] or a finish reason is accepted as complete");
-        Ok(())
+    fn end(&self, has_end: bool) -> Result<(), TurnFailure> {
+        let cause = match self.rest_until {
+            Some(_) => return Ok(()),
+            None if self.events.has_foreign_lines => {
+                "the stream ended with lines that are not events"
+            }
+            None if !has_end => "the stream ended with its connection and may be incomplete",
+            None => {
+                tracing::debug!(
+                    "a stream without [DONE] or a finish reason is accepted as complete"
+                );
+                return Ok(());
+            }
+        };
+        Err(unusable(cause).into())
     }
 
     /// Pushes new text except trailing white space, which may be the end.
@@ -246,7 +233,7 @@ impl<'a> Round<'a> {
             self.pushed = text.len();
             let pushed = timeout_at(self.deadline + SLOW_READER_GRACE, sink.push(piece)).await;
             let late = "the reader did not receive the answer in time";
-            let pushed = pushed.map_err(|_elapsed| TurnFailure::started(late))?;
+            let pushed = pushed.map_err(|_elapsed| ModelError::Started(late.to_owned()))?;
             pushed.map_err(ModelError::from)?;
         }
         Ok(())

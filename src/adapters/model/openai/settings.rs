@@ -5,7 +5,7 @@ use std::time::Duration;
 use hyper::Uri;
 use hyper::header::HeaderValue;
 use hyper::http::uri::InvalidUri;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// The model and its endpoint.
 #[derive(Clone, Debug)]
@@ -14,12 +14,12 @@ pub struct OpenAiSettings {
     pub address: Uri,
     /// The model's name.
     pub model: String,
-    /// The bearer token, if the upstream requires one.
-    pub key: Option<BearerToken>,
+    /// The value of `Authorization`, if the upstream requires one.
+    pub key: Option<HeaderValue>,
     /// The first message of every request.
     pub system_prompt: String,
     /// Further fields of each request. Fields set by the service itself are overwritten.
-    pub params: Vec<(String, Value)>,
+    pub params: Map<String, Value>,
     /// The server opens the model's thinking in its own prompt, so answers begin inside it.
     pub thinks_first: bool,
     /// Deadline of an answer.
@@ -37,25 +37,18 @@ pub fn chat_completions(base_url: &str) -> Result<Uri, InvalidUri> {
     format!("{base_url}/chat/completions").parse()
 }
 
-/// The bearer token of the operator's account. `Debug` does not reveal it.
-#[derive(Clone, Debug)]
-pub struct BearerToken(pub(super) HeaderValue);
-
-impl BearerToken {
-    /// Parses a key without surrounding white space.
-    ///
-    /// # Errors
-    /// When it is not a valid header value. The message does not quote it.
-    pub fn parse(text: &str) -> Result<Self, &'static str> {
-        const BAD: &str = "must contain one key: printable ASCII without spaces";
-        let text = text.trim();
-        if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(BAD);
-        }
-        let value = HeaderValue::try_from(format!("Bearer {text}"));
-        let mut value = value.map_err(|_error| BAD)?;
-        // So that `Debug` omits the value.
-        value.set_sensitive(true);
-        Ok(Self(value))
-    }
+/// The header value with the operator's key, which has no surrounding white space. `Debug` does not reveal it.
+///
+/// # Errors
+/// When it is not a valid header value. The message does not quote it.
+pub fn bearer_token(text: &str) -> Result<HeaderValue, &'static str> {
+    let text = text.trim();
+    let is_key = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+    let value = HeaderValue::try_from(format!("Bearer {text}")).ok();
+    let mut value = value
+        .filter(|_| is_key)
+        .ok_or("must contain one key: printable ASCII without spaces")?;
+    // So that `Debug` omits the value.
+    value.set_sensitive(true);
+    Ok(value)
 }

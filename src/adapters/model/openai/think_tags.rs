@@ -1,6 +1,8 @@
 //! Cuts a model's thinking off the start of its answer. Servers that do not separate thinking from the
 //! answer leave it in the text, between tags; in a stream a tag may be split across pieces.
 
+use std::mem::take;
+
 /// The tags in use, in lowercase: words, then those of the Seed, Mistral, Kimi, Apertus, Cohere, and Open Thoughts
 /// models and of gpt-oss, whose answer is in the last of several messages.
 static TAGS: [(&str, &str); 19] = [
@@ -80,69 +82,52 @@ impl ThinkTags {
         self.held.push_str(piece);
         let mut answer = String::new();
         loop {
-            let phase = self.phase;
-            answer.push_str(&self.step());
-            if self.phase == phase {
-                return answer;
+            let (is_shown, ends) = match self.phase {
+                Phase::Start if self.open() => continue,
+                Phase::Start => return answer,
+                Phase::Hidden(ends) => (false, ends),
+                Phase::Shown(ends) => (true, ends),
+            };
+            let (text, mark) = self.take_until(ends);
+            if is_shown {
+                answer.push_str(&text);
             }
+            self.phase = match mark {
+                None => return answer,
+                Some(FINAL) => Phase::Hidden(&[BODY]),
+                Some(BODY | BARE) => Phase::Shown(&ENDS),
+                Some(_) if is_shown => Phase::Hidden(&HEADS),
+                Some(_) => Phase::Start,
+            };
         }
     }
 
-    /// Reads on in one phase, and possibly into the next.
-    fn step(&mut self) -> String {
-        let (is_shown, ends) = match self.phase {
-            Phase::Start => {
-                self.open();
-                return String::new();
-            }
-            Phase::Hidden(ends) => (false, ends),
-            Phase::Shown(ends) => (true, ends),
-        };
-        let (text, mark) = self.take_until(ends);
-        self.phase = match mark {
-            None => self.phase,
-            Some(FINAL) => Phase::Hidden(&[BODY]),
-            Some(BODY | BARE) => Phase::Shown(&ENDS),
-            Some(_) if is_shown => Phase::Hidden(&HEADS),
-            Some(_) => Phase::Start,
-        };
-        if is_shown { text } else { String::new() }
-    }
-
-    /// Looks for an opening tag.
-    fn open(&mut self) {
+    /// Looks for an opening tag. Returns false as long as more text may complete one.
+    fn open(&mut self) -> bool {
         let is_blank = |c: char| c.is_whitespace() || "\u{200b}\u{feff}".contains(c);
         let blanks = self.held.len() - self.held.trim_start_matches(is_blank).len();
         self.held.drain(..blanks);
         let text = self.held.to_ascii_lowercase();
-        if let Some((_, closing)) = TAGS.iter().find(|(opening, _)| text.starts_with(opening)) {
-            let is_message = *closing == FINAL;
-            let ends = if is_message {
-                &HEADS[..]
-            } else {
-                std::slice::from_ref(closing)
-            };
-            self.phase = Phase::Hidden(ends);
-            self.has_thinking = true;
-        } else if TAGS.iter().any(|(opening, _)| opening.starts_with(&text)) {
-            return;
-        } else {
-            self.phase = self.unopened;
-        }
+        self.phase = match TAGS.iter().find(|(opening, _)| text.starts_with(opening)) {
+            Some((_, FINAL)) => Phase::Hidden(&HEADS),
+            Some((_, closing)) => Phase::Hidden(std::slice::from_ref(closing)),
+            None if TAGS.iter().any(|(opening, _)| opening.starts_with(&text)) => return false,
+            None => self.unopened,
+        };
+        self.has_thinking |= matches!(self.phase, Phase::Hidden(_));
         // More of it may follow the first thoughts, each part with its own tag.
         self.unopened = Phase::Shown(&[]);
+        true
     }
 
     /// The rest of the answer, after the last piece.
     pub(super) fn finish(&mut self) -> String {
-        let is_unopened = self.phase == Phase::Start;
-        let phase = if is_unopened {
-            self.unopened
-        } else {
-            self.phase
-        };
-        match phase {
-            Phase::Shown(_) => std::mem::take(&mut self.held),
+        if self.phase == Phase::Start {
+            self.phase = self.unopened;
+        }
+        let rest = take(&mut self.held);
+        match self.phase {
+            Phase::Shown(_) => rest,
             Phase::Start | Phase::Hidden(_) => String::new(),
         }
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::domain::Passage;
 
 use crate::adapters::model::search::naive_bayes::inverse_document_frequency;
-use crate::adapters::model::search::terms::{Term, Terms, Topics};
+use crate::adapters::model::search::terms::{Terms, Topic};
 
 // Chosen on the pages of invented companies. Higher minimums refuse more of what the pages do not tell, and of what
 // they tell in other words.
@@ -36,11 +36,11 @@ pub(super) struct OwnIndex(Vec<OwnPassage>);
 struct OwnPassage {
     passage: Arc<Passage>,
     /// Of its title without the hints.
-    heading: BTreeSet<Term>,
+    heading: BTreeSet<Topic>,
     /// Of title and hints. The name of its page is no title: the introduction would answer for its sections.
-    title: Topics,
+    title: Topic,
     /// Of title, text and hints.
-    all: Topics,
+    all: Topic,
 }
 
 /// A passage compared with a question.
@@ -71,13 +71,12 @@ impl OwnIndex {
     /// well. Only one that has the `focus` answers, if there is one.
     pub(super) fn best(
         &self,
-        asked: &BTreeSet<Term>,
-        focus: Option<&Term>,
+        asked: &BTreeSet<Topic>,
+        focus: Option<&Topic>,
     ) -> Option<(&Passage, bool)> {
         let has_focus = |own: &OwnPassage| {
-            let means_it = |term: &&Term| focus.is_some_and(|focus| term.means(focus));
-            let mut same = asked.iter().filter(means_it);
-            same.all(|term| own.all.share(term) > 0.0)
+            let means_it = |term: &&Topic| focus.is_some_and(|focus| term.has(focus));
+            asked.iter().filter(means_it).all(|term| own.all.has(term))
         };
         let ranked = self.ranked(asked);
         let mut answers = ranked
@@ -95,12 +94,12 @@ impl OwnIndex {
     }
 
     /// The passages that have most of the asked terms first, then the beginnings of pages.
-    pub(super) fn closest(&self, asked: &BTreeSet<Term>) -> Vec<&Passage> {
+    pub(super) fn closest(&self, asked: &BTreeSet<Topic>) -> Vec<&Passage> {
         let ranked = self.ranked(asked).into_iter();
         ranked.map(|ranked| &*ranked.own.passage).collect()
     }
 
-    fn ranked(&self, asked: &BTreeSet<Term>) -> Vec<Ranked<'_>> {
+    fn ranked(&self, asked: &BTreeSet<Topic>) -> Vec<Ranked<'_>> {
         let asked = asked.iter().take(TERMS_MAX);
         let asked: Vec<_> = asked.map(|term| (term, self.weight(term))).collect();
         let ranked = self.0.iter().map(|own| own.ranked(&asked));
@@ -110,8 +109,8 @@ impl OwnIndex {
     }
 
     /// A term of few passages weighs more.
-    fn weight(&self, term: &Term) -> f64 {
-        let having = self.0.iter().filter(|own| own.all.share(term) > 0.0);
+    fn weight(&self, term: &Topic) -> f64 {
+        let having = self.0.iter().filter(|own| own.all.has(term));
         let weight = inverse_document_frequency(self.0.len(), having.count());
         if term.is_vague {
             weight * VAGUE_SHARE
@@ -123,16 +122,16 @@ impl OwnIndex {
 
 impl OwnPassage {
     /// Compares it with terms and their weights.
-    fn ranked(&self, asked: &[(&Term, f64)]) -> Ranked<'_> {
+    fn ranked(&self, asked: &[(&Topic, f64)]) -> Ranked<'_> {
         let (mut whole, mut covered, mut bonus) = (0.0, 0.0, 0.0);
         for (term, weight) in asked {
             whole += weight;
             covered += weight * self.all.share(term);
-            if self.title.share(term) > 0.0 {
+            if self.title.has(term) {
                 bonus += weight * TITLE_BONUS;
             }
         }
-        let is_asked = |term: &Term| asked.iter().any(|(asked, _)| asked.means(term));
+        let is_asked = |term: &Topic| asked.iter().any(|(asked, _)| asked.has(term));
         let is_named = !self.heading.is_empty() && self.heading.iter().all(is_asked);
         let factor = if is_named { NAMED_FACTOR } else { 1.0 };
         Ranked {

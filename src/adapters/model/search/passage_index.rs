@@ -92,16 +92,12 @@ impl PassageIndex {
     pub(super) fn courtesy(&self, text: &str) -> Option<String> {
         let said: Vec<_> = words(text).collect();
         let has = |list: &[&str], word: &String| list.contains(&word.as_str());
-        let AssistantTexts {
-            courtesies,
-            fillers,
-            ..
-        } = &self.texts;
         let is_said = |courtesy: &&Courtesy| said.iter().any(|word| has(&courtesy.words, word));
-        let first = courtesies.iter().find(is_said)?;
+        let courtesies = || self.texts.courtesies.iter();
+        let first = courtesies().find(is_said)?;
         let is_polite = |word: &String| {
-            let mut courtesies = courtesies.iter();
-            has(fillers, word) || courtesies.any(|courtesy| has(&courtesy.words, word))
+            has(&self.texts.fillers, word)
+                || courtesies().any(|courtesy| has(&courtesy.words, word))
         };
         said.iter().all(is_polite).then(|| first.reply.clone())
     }
@@ -120,24 +116,25 @@ impl PassageIndex {
         Some(closing.reply.clone())
     }
 
-    /// The answer from these pages: the passage, with the paragraph in front that answers. An error is a refusal.
-    pub(super) fn answer(&self, question: &str, previous: &str) -> Result<String, String> {
+    /// The answer from these pages: the passage, with the paragraph in front that answers.
+    pub(super) fn answer(&self, question: &str, previous: &str) -> Option<String> {
         let before = match words(question).count() {
-            0 => return Ok(self.propose(&self.texts.question, question)),
+            0 => return Some(self.propose(&self.texts.question, question)),
             1..=FOLLOW_UP_WORDS_MAX => previous,
             _ => "",
         };
-        let Some(passage) = self.best(question, before) else {
-            return Err(self.propose(&self.texts.unanswered, question));
-        };
-        let quotation = self.quote(passage, question);
+        let passage = self.best(question, before)?;
+        let mut text = self.quote(passage, question);
         // A passage may be a picture.
-        let text = if quotation.is_empty() {
-            &passage.title
-        } else {
-            &quotation
-        };
-        Ok(format!("{text}\n\n{} {}", self.texts.more, passage.url))
+        if text.is_empty() {
+            text.clone_from(&passage.title);
+        }
+        Some(format!("{text}\n\n{} {}", self.texts.more, passage.url))
+    }
+
+    /// The reply to a question without an answer.
+    pub(super) fn refusal(&self, question: &str) -> String {
+        self.propose(&self.texts.unanswered, question)
     }
 
     /// `text`, a few topics of the pages, and where else there are answers. The chat makes buttons of a list
@@ -148,13 +145,9 @@ impl PassageIndex {
         } = &self.texts;
         let own = self.own.closest(&self.terms.asked(question));
         let (sections, _) = self.ranked_sections(question, "");
-        let closest = own
-            .into_iter()
-            .chain(sections.iter().map(|(_, section)| *section));
-        let titles = closest
-            .take(TOPICS)
-            .map(|topic| format!("+ {}", topic.title));
-        let titles: Vec<_> = titles.collect();
+        let sections = sections.iter().map(|(_, section)| *section);
+        let closest = own.into_iter().chain(sections).take(TOPICS);
+        let titles: Vec<_> = closest.map(|topic| format!("+ {}", topic.title)).collect();
         if titles.is_empty() {
             return format!("{text} {elsewhere}");
         }
@@ -227,10 +220,10 @@ impl PassageIndex {
     fn quote(&self, passage: &Passage, question: &str) -> String {
         let title = self.terms.topics([passage.title.as_str()]);
         let mut asked = self.terms.asked(question);
-        asked.retain(|term| title.share(term) == 0.0);
+        asked.retain(|term| !title.has(term));
         answer_first(&passage.text, |paragraph| {
             let topics = self.terms.topics([paragraph]);
-            asked.iter().filter(|term| topics.share(term) > 0.0).count()
+            asked.iter().filter(|term| topics.has(term)).count()
         })
     }
 }

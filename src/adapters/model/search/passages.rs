@@ -55,38 +55,30 @@ impl PassageModelClient {
     }
 
     /// The answer in the language of the newest question; the one before decides between equals, then that of the
-    /// visitor's page. An error is a refusal.
-    fn answer(
-        &self,
-        indexes: &[PassageIndex],
-        conversation: &Conversation,
-    ) -> Result<String, String> {
+    /// visitor's page.
+    fn answer(&self, indexes: &[PassageIndex], conversation: &Conversation) -> Option<ModelReply> {
         let mut questions = conversation.questions();
         let newest = questions.next().unwrap_or_default();
         let previous = questions.next().unwrap_or_default();
-        let mut ordered: Vec<_> = indexes.iter().collect();
-        ordered.sort_by_key(|index| index.texts.language != conversation.language);
+        let mut ordered: Vec<_> = indexes.iter().rev().collect();
+        // Of equals it finds the last.
+        ordered.sort_by_key(|index| index.texts.language == conversation.language);
         let evidence = |index: &&&PassageIndex| [newest, previous].map(|text| index.evidence(text));
-        let courtesy = ordered.iter().find_map(|index| index.courtesy(newest));
-        let index = match courtesy {
-            Some(_) => ordered.first(),
-            // Of equals it finds the last.
-            None => ordered.iter().rev().max_by_key(evidence),
-        };
-        let Some(index) = index else {
-            return Ok(String::new());
-        };
-        let closing = || ordered.iter().find_map(|index| index.closing(newest));
-        let reply = courtesy.map_or_else(|| index.answer(newest, previous), Ok);
-        let reply = reply.or_else(|refusal| closing().ok_or(refusal));
-        let introduced = |text| {
-            if self.is_fallback {
-                format!("{}\n\n{text}", index.texts.away)
-            } else {
-                text
-            }
-        };
-        reply.map(introduced).map_err(introduced)
+        let index = ordered.iter().max_by_key(evidence)?;
+        let languages = || ordered.iter().rev();
+        let answer = languages()
+            .find_map(|index| index.courtesy(newest))
+            .or_else(|| index.answer(newest, previous))
+            .or_else(|| languages().find_map(|index| index.closing(newest)));
+        let is_unanswered = answer.is_none();
+        let mut text = answer.unwrap_or_else(|| index.refusal(newest));
+        if self.is_fallback {
+            text = format!("{}\n\n{text}", index.texts.away);
+        }
+        Some(ModelReply {
+            text,
+            is_unanswered,
+        })
     }
 }
 
@@ -106,17 +98,13 @@ impl ModelClient for PassageModelClient {
         sink: Option<&dyn AnswerSink>,
     ) -> Result<ModelReply, ModelError> {
         let indexes = self.indexes().await?;
-        let answer = self.answer(indexes, conversation);
-        let is_unanswered = answer.is_err();
-        let text = answer.unwrap_or_else(|refusal| refusal);
+        let reply = self.answer(indexes, conversation);
+        let reply = reply.unwrap_or_else(|| String::new().into());
         if let Some(sink) = sink {
-            for paragraph in text.split_inclusive("\n\n") {
+            for paragraph in reply.text.split_inclusive("\n\n") {
                 sink.push(paragraph).await?;
             }
         }
-        Ok(ModelReply {
-            text,
-            is_unanswered,
-        })
+        Ok(reply)
     }
 }

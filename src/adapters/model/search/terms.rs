@@ -26,23 +26,15 @@ pub(super) struct Terms {
     groups: HashMap<String, BTreeSet<usize>>,
 }
 
-/// A word or a phrase of a question.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Term {
-    /// Its stems, with a blank between them.
-    pub(super) stems: String,
-    /// The groups of synonyms that it is of.
-    pub(super) groups: BTreeSet<usize>,
-    /// True if it says little about the subject.
-    pub(super) is_vague: bool,
-}
-
-/// The subjects of a text.
-#[derive(Debug, Default)]
-pub(super) struct Topics {
+/// The subject of a word or a phrase, or the subjects of a text.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Topic {
+    /// The stems of its words; those of a phrase are one, with a blank between them.
     stems: BTreeSet<String>,
-    /// The groups of synonyms that the text has one of.
+    /// The groups of synonyms that it is of, or has one of.
     groups: BTreeSet<usize>,
+    /// True if it says little.
+    pub(super) is_vague: bool,
 }
 
 impl Terms {
@@ -85,14 +77,14 @@ impl Terms {
         self.stop_words.contains(&folded(word))
     }
 
-    /// The terms of a question, each once.
-    pub(super) fn asked(&self, question: &str) -> BTreeSet<Term> {
+    /// The topics of a question, each once.
+    pub(super) fn asked(&self, question: &str) -> BTreeSet<Topic> {
         self.terms(question).into_iter().collect()
     }
 
     /// The subject of a question: the first term from its question word on that is not vague, as in "how *heavy*
     /// is the plate". None if it has no such word.
-    pub(super) fn focus(&self, question: &str) -> Option<Term> {
+    pub(super) fn focus(&self, question: &str) -> Option<Topic> {
         let is_question_word = |word: &String| self.question_words.contains(word.as_str());
         // The sentences before the one with the question mark ask nothing.
         let question = question.split('?').next().unwrap_or_default();
@@ -107,7 +99,7 @@ impl Terms {
 
     /// The terms of a text. A phrase is one term, and its words are none: who comes "without an appointment" needs
     /// none.
-    fn terms(&self, text: &str) -> Vec<Term> {
+    fn terms(&self, text: &str) -> Vec<Topic> {
         let word = |word: String| (stem(self.language, &word), self.is_stop_word(&word));
         let words: Vec<_> = words(text).map(word).collect();
         let mut terms = Vec::new();
@@ -120,10 +112,10 @@ impl Terms {
                 let stems = stems.join(" ");
                 let groups = self.groups.get(&stems);
                 let is_stop = phrase.iter().all(|(_, is_stop_word)| *is_stop_word);
-                let term = Term {
+                let term = Topic {
                     is_vague: is_stop || groups.is_none() && self.vague_words.contains(&stems),
                     groups: groups.cloned().unwrap_or_default(),
-                    stems,
+                    stems: BTreeSet::from([stems]),
                 };
                 // A stop word alone is no synonym for having the stem of one.
                 let is_term = if len == 1 { !is_stop } else { groups.is_some() };
@@ -136,8 +128,8 @@ impl Terms {
     }
 
     /// The subjects of `texts`.
-    pub(super) fn topics<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> Topics {
-        let mut topics = Topics::default();
+    pub(super) fn topics<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> Topic {
+        let mut topics = Topic::default();
         for text in texts {
             let phrases = self.terms(text).into_iter().map(|term| term.groups);
             let marks = text.chars().filter(|c| !c.is_alphanumeric());
@@ -152,22 +144,20 @@ impl Terms {
     }
 }
 
-impl Term {
-    /// True if both mean the same.
-    pub(super) fn means(&self, other: &Self) -> bool {
-        self.stems == other.stems || !self.groups.is_disjoint(&other.groups)
-    }
-}
-
-impl Topics {
-    /// The share of the term that this has, 0 to 1: less if it only has a synonym.
-    pub(super) fn share(&self, term: &Term) -> f64 {
-        if self.stems.contains(&term.stems) {
+impl Topic {
+    /// The share of `other` that this has, 0 to 1: less if it only has a synonym.
+    pub(super) fn share(&self, other: &Self) -> f64 {
+        if !self.stems.is_disjoint(&other.stems) {
             1.0
-        } else if !self.groups.is_disjoint(&term.groups) {
+        } else if !self.groups.is_disjoint(&other.groups) {
             SYNONYM_SHARE
         } else {
             0.0
         }
+    }
+
+    /// True if it has `other`, or means the same.
+    pub(super) fn has(&self, other: &Self) -> bool {
+        self.share(other) > 0.0
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use futures_util::TryFutureExt as _;
 use tokio::io::{
     AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader,
 };
@@ -37,21 +38,35 @@ pub(super) type Tls = (TlsConnector, ServerName<'static>);
 pub(super) struct Connection(BufReader<Box<dyn Wire>>);
 
 impl Connection {
-    /// Waits for the greeting, after TLS if there is any.
-    pub(super) async fn greeted(
-        wire: impl Wire + 'static,
-        tls: Option<&Tls>,
-    ) -> Result<Self, Fault> {
-        let begun = async {
-            let wire: Box<dyn Wire> = match tls {
-                Some(tls) => tls_over(wire, tls).await?,
-                None => Box::new(wire),
+    pub(super) fn over(wire: impl Wire + 'static) -> Self {
+        Self(BufReader::new(Box::new(wire)))
+    }
+
+    /// Begins TLS. What the relay said in clear no longer counts.
+    pub(super) async fn secured(self, (connector, name): &Tls) -> Result<Self, Fault> {
+        if !self.0.buffer().is_empty() {
+            let why = "the relay sent data before TLS began: possible STARTTLS injection";
+            return Err(Fault::new(why));
+        }
+        let failed = |error: io::Error| {
+            let cause = error.get_ref().and_then(|cause| cause.downcast_ref());
+            let hint = match cause {
+                Some(tokio_rustls::rustls::Error::InvalidMessage(_)) => {
+                    ": ports 587 and 25 need smtp://"
+                }
+                _ => "",
             };
-            let mut connection = Self(BufReader::new(wire));
-            connection.reply(2).await?;
-            Ok(connection)
+            let words = quoted(error.to_string().as_bytes(), None);
+            Fault::new(format!("TLS failed: {words}{hint}"))
         };
-        within(GREETING_DEADLINE, "greeting", begun).await
+        let secured = connector.connect(name.clone(), self.0.into_inner());
+        let secured = within(GREETING_DEADLINE, "TLS handshake", secured.map_err(failed));
+        Ok(Self::over(secured.await?))
+    }
+
+    /// Waits for the greeting.
+    pub(super) async fn greeting(&mut self) -> Result<Reply, Fault> {
+        within(GREETING_DEADLINE, "greeting", self.reply(2)).await
     }
 
     /// EHLO, or HELO if the relay does not know EHLO and no extension is needed.
@@ -61,26 +76,13 @@ impl Connection {
         needs_extensions: bool,
     ) -> Result<Reply, Fault> {
         let answered = self.command(&format!("EHLO {name}"), 2).await;
-        // 521 and 554 mean that there is no service.
-        if let Err(fault) = &answered
-            && !needs_extensions
-            && matches!(fault.code(), 500..=520 | 522..=553)
-        {
-            return self.command(&format!("HELO {name}"), 2).await;
+        match answered.as_ref().map_err(Fault::code) {
+            // 521 and 554 mean that there is no service.
+            Err(500..=520 | 522..=553) if !needs_extensions => {
+                self.command(&format!("HELO {name}"), 2).await
+            }
+            Ok(_) | Err(_) => answered,
         }
-        answered
-    }
-
-    /// TLS after STARTTLS. The relay is asked for its extensions again afterwards: nothing that it said in clear counts any more.
-    pub(super) async fn start_tls(mut self, tls: &Tls) -> Result<Self, Fault> {
-        self.command("STARTTLS", 2).await?;
-        if !self.0.buffer().is_empty() {
-            let why = "the relay sent data before TLS began: possible STARTTLS injection";
-            return Err(Fault::new(why));
-        }
-        let secured = tls_over(self.0.into_inner(), tls);
-        let wire = within(GREETING_DEADLINE, "TLS handshake", secured).await?;
-        Ok(Self(BufReader::new(wire)))
     }
 
     /// Logs in with a mechanism that the relay offers.
@@ -172,25 +174,6 @@ async fn within<T>(
     })
 }
 
-async fn tls_over(
-    wire: impl Wire + 'static,
-    (connector, name): &Tls,
-) -> Result<Box<dyn Wire>, Fault> {
-    let secured = connector.connect(name.clone(), wire).await;
-    let secured = secured.map_err(|error| {
-        let cause = error.get_ref().and_then(|cause| cause.downcast_ref());
-        let hint = match cause {
-            Some(tokio_rustls::rustls::Error::InvalidMessage(_)) => {
-                ": ports 587 and 25 need smtp://"
-            }
-            _ => "",
-        };
-        let words = quoted(error.to_string().as_bytes(), None);
-        Fault::new(format!("TLS failed: {words}{hint}"))
-    })?;
-    Ok(Box::new(secured))
-}
-
 /// A message as sent: lines end with CRLF, a leading dot is doubled, and a single dot ends the message.
 fn stuffed(message: &str) -> String {
     let mut stuffed = String::with_capacity(message.len() + 64);
@@ -219,7 +202,9 @@ mod tests {
     async fn greeted() -> (Connection, DuplexStream) {
         let (client, mut relay) = tokio::io::duplex(1 << 20);
         relay.write_all(b"220 relay\r\n").await.unwrap();
-        (Connection::greeted(client, None).await.unwrap(), relay)
+        let mut connection = Connection::over(client);
+        connection.greeting().await.unwrap();
+        (connection, relay)
     }
 
     #[test]

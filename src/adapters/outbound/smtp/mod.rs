@@ -85,9 +85,12 @@ impl SmtpMailSender {
 
     async fn connect(&self) -> Result<Connection, Fault> {
         let relay = &self.settings.relay;
-        let stream = connect(&relay.host, relay.port).await?;
+        let mut connection = Connection::over(connect(&relay.host, relay.port).await?);
         let is_secure = relay.security == RelaySecurity::Tls;
-        let mut connection = Connection::greeted(stream, is_secure.then_some(&self.tls)).await?;
+        if is_secure {
+            connection = connection.secured(&self.tls).await?;
+        }
+        connection.greeting().await?;
         let name = self.from.domain();
         let starts_tls = relay.security == RelaySecurity::StartTls;
         let needs_extensions = starts_tls || relay.user.is_some();
@@ -100,7 +103,8 @@ impl SmtpMailSender {
             return Err(Fault::new(why));
         }
         if starts_tls || !is_secure && !has_log_in && offers_tls {
-            connection = connection.start_tls(&self.tls).await?;
+            connection.command("STARTTLS", 2).await?;
+            connection = connection.secured(&self.tls).await?;
             hello = connection.hello(name, needs_extensions).await?;
         }
         if let (Some(user), Some(password_file)) = (&relay.user, &self.settings.password_file) {

@@ -86,7 +86,6 @@ fn later(error: String, pause: Option<Duration>) -> Failure {
 
 #[async_trait]
 impl WebhookSender for WebhookClient {
-    #[allow(clippy::indexing_slicing, reason = "an object takes any field")]
     fn write(
         &self,
         kind: DeliveryKind,
@@ -126,10 +125,7 @@ impl WebhookSender for WebhookClient {
         } else {
             QUEUED_DEADLINE
         };
-        let sent = timeout(deadline, send(&self.http, request)).await;
-        let sent = sent.unwrap_or_else(|_elapsed| {
-            Err(format!("no response within {} seconds", deadline.as_secs()))
-        });
+        let sent = send(&self.http, request, deadline).await;
         let (head, body) = sent.map_err(|error| later(error, None))?.into_parts();
         // Reading the whole body allows the connection to be reused.
         let body = Limited::new(body, RESPONSE_BYTES_MAX).collect();

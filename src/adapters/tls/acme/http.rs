@@ -9,12 +9,11 @@ use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Bytes;
 use hyper::{Request, Response, StatusCode};
 use instant_acme::{BodyWrapper, BytesResponse, Error};
-use tokio::time::timeout;
 
 use crate::adapters::lenient_json;
 use crate::adapters::outbound::{HttpClient, root_cause, send};
 
-/// Deadline of a request.
+/// Deadline of the head of a response.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Certificate chains have a few KiB. The files that store them are read up to 64 KiB.
@@ -30,9 +29,7 @@ impl instant_acme::HttpClient for AcmeHttp {
     ) -> Pin<Box<dyn Future<Output = Result<BytesResponse, Error>> + Send>> {
         let http = self.0.clone();
         Box::pin(async move {
-            let answered = timeout(DEADLINE, exchange(&http, request)).await;
-            let late = |_elapsed| Err(format!("no response within {} s", DEADLINE.as_secs()));
-            let answer = answered.unwrap_or_else(late);
+            let answer = exchange(&http, request).await;
             answer
                 .map(Into::into)
                 .map_err(|why| Error::Other(why.into()))
@@ -48,7 +45,7 @@ async fn exchange(
     // The body is in memory, so this never fails.
     let body = body.collect().await.map_err(|never| never.to_string())?;
     let request = Request::from_parts(head, Full::new(body.to_bytes()));
-    let (head, body) = send(http, Ok(request)).await?.into_parts();
+    let (head, body) = send(http, Ok(request), DEADLINE).await?.into_parts();
     let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
     let body = body.map_err(|error| root_cause(error.as_ref() as &(dyn StdError + 'static)))?;
     // The ACME client is strict about JSON.

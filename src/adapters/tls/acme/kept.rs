@@ -12,7 +12,6 @@ use crate::adapters::files::data_dir::create_private;
 use crate::adapters::files::operator_file;
 use crate::adapters::files::{SystemFiles, if_there, write_whole};
 use crate::domain::macros::hidden;
-use crate::domain::time::Timestamp;
 
 pub(super) const CERTIFICATE: &str = "certificate.pem";
 pub(super) const STATE: &str = "acme.json";
@@ -37,17 +36,18 @@ hidden!(State);
 
 impl State {
     /// The same for these settings: another authority needs another account, and orders of other names do not count.
-    pub(super) fn of(mut self, directory: &str, names: &[String]) -> Self {
+    pub(super) fn of(self, directory: &str, names: &[String]) -> Self {
         let is_same_authority = self.directory == directory;
-        if !is_same_authority {
-            self.account = None;
+        if is_same_authority && self.names == names {
+            return self;
         }
-        if !is_same_authority || self.names != names {
-            (self.at_ms, self.failures, self.error) = (None, 0, None);
+        Self {
+            directory: directory.to_owned(),
+            names: names.to_vec(),
+            account: self.account.filter(|_| is_same_authority),
+            issued_by: self.issued_by,
+            ..Self::default()
         }
-        self.directory = directory.to_owned();
-        self.names = names.to_vec();
-        self
     }
 
     pub(super) fn read(dir: &Path) -> io::Result<Self> {
@@ -58,12 +58,6 @@ impl State {
         // The parser's error might quote a key.
         serde_json::from_str(&text)
             .map_err(|_error| io::Error::other(format!("{} is damaged: remove it", path.display())))
-    }
-
-    /// Start of the last order, and the number of failures in a row.
-    pub(super) fn last(&self) -> Option<(Timestamp, u32)> {
-        let at = Timestamp::from_ms(self.at_ms?);
-        Some((at, self.failures))
     }
 }
 

@@ -61,9 +61,6 @@ pub struct AcmeCertificate {
     state: Mutex<State>,
 }
 
-/// A matching chain and key, in PEM and parsed, and the reason why names were left out, if any were.
-type Ordered = (String, Certificate, Option<String>);
-
 impl AcmeCertificate {
     /// Reads the stored files. Writes nothing.
     ///
@@ -114,22 +111,17 @@ impl AcmeCertificate {
         self.of_certificate(first).flatten()
     }
 
-    /// The last order, and the time of the next one.
+    /// The last order, and the time of the next one, which is not in the past.
     pub fn last_order(&self, now: Timestamp) -> CertificateOrder {
-        let next_at = self.next_order(now).max(now);
-        let state = self.state.lock();
+        let state = self.state.lock().clone();
+        let at = state.at_ms.map(Timestamp::from_ms);
+        let last = at.map(|at| (at, state.failures));
         CertificateOrder {
-            at: state.at_ms.map(Timestamp::from_ms),
+            at,
             failures: state.failures,
-            error: state.error.clone(),
-            next_at,
+            error: state.error,
+            next_at: self.due(&self.settings.names, last, now).max(now),
         }
-    }
-
-    /// Time of the next order.
-    pub fn next_order(&self, now: Timestamp) -> Timestamp {
-        let last = self.state.lock().last();
-        self.due(&self.settings.names, last, now)
     }
 
     /// When an order for these names is due.
@@ -148,7 +140,15 @@ impl AcmeCertificate {
     /// # Errors
     /// The reason why there is none, and the old one stays; or why the new one is used, but not stored.
     pub async fn order(&self, now: Timestamp) -> Result<(), String> {
-        let ordered = self.begin(now).await;
+        let begun = self.update(|state| {
+            state.at_ms = Some(now.as_ms());
+            state.failures = state.failures.saturating_add(1);
+            state.error = Some("it was interrupted".to_owned());
+        });
+        // Without storage nothing is ordered: every restart would use up one of the authority's few orders.
+        let unkept = |error| format!("nothing is ordered, because it cannot be stored: {error}");
+        begun.await.map_err(unkept)?;
+        let ordered = self.certificate(now).await;
         self.proofs.write().clear();
         let (pem, certificate, left_out) = match ordered {
             Ok(ordered) => ordered,
@@ -184,19 +184,6 @@ impl AcmeCertificate {
         })
     }
 
-    async fn begin(&self, now: Timestamp) -> Result<Ordered, String> {
-        let begun = self.update(|state| {
-            state.at_ms = Some(now.as_ms());
-            state.failures = state.failures.saturating_add(1);
-            state.error = Some("it was interrupted".to_owned());
-        });
-        // Without storage nothing is ordered: every restart would use up one of the authority's few orders.
-        begun
-            .await
-            .map_err(|error| format!("nothing is ordered, because it cannot be stored: {error}"))?;
-        self.certificate(now).await
-    }
-
     fn change(&self, change: impl FnOnce(&mut State)) -> State {
         let mut state = self.state.lock();
         change(&mut state);
@@ -209,9 +196,12 @@ impl AcmeCertificate {
         keep(&self.settings.dir, STATE, serde_json::to_vec(&state)?).await
     }
 
-    /// If some names fail, the certificate is for the others, unless the one in use is already for them. Authorities
-    /// issue few for the same names.
-    async fn certificate(&self, now: Timestamp) -> Result<Ordered, String> {
+    /// A matching chain and key, in PEM and parsed. If some names fail, it is for the others, and their reason comes
+    /// with it, unless the one in use is already for them: authorities issue few for the same names.
+    async fn certificate(
+        &self,
+        now: Timestamp,
+    ) -> Result<(String, Certificate, Option<String>), String> {
         let mut names = self.settings.names.clone();
         let mut left_out: Option<String> = None;
         let pem = loop {
