@@ -23,8 +23,7 @@ use crate::adapters::model::openai::{
     OpenAiModelClient, OpenAiSettings, bearer_token, chat_completions, page_prompt,
 };
 use crate::adapters::outbound::smtp::{SmtpMailSender, SmtpSettings};
-use crate::adapters::outbound::webhook::WebhookClient;
-use crate::adapters::outbound::webhook::signature::WebhookSecrets;
+use crate::adapters::outbound::webhook::{WebhookClient, WebhookSecrets};
 use crate::adapters::outbound::{Certificates, Roots};
 use crate::adapters::tls::CertificateFiles;
 use crate::adapters::tls::acme::{AcmeCertificate, AcmeSettings};

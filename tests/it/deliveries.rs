@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::TryStreamExt as _;
 use hyper::StatusCode;
-use landing_api::adapters::outbound::webhook::signature::WebhookSecrets;
+use landing_api::adapters::outbound::webhook::WebhookSecrets;
 use landing_api::domain::delivery::{Channel, Delivery, DeliveryId, Failure, QueueStanding};
 use landing_api::operator::operate;
 use landing_api::operator::operation::{Answer, OperatorRequest};

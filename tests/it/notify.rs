@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use hyper::StatusCode;
 use landing_api::adapters::outbound::Roots;
-use landing_api::adapters::outbound::webhook::WebhookClient;
-use landing_api::adapters::outbound::webhook::signature::WebhookSecrets;
+use landing_api::adapters::outbound::webhook::{WebhookClient, WebhookSecrets};
 use landing_api::ports::{StoreError, WebhookSender};
 use serde_json::{Value, json};
 

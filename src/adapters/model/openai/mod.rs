@@ -2,8 +2,7 @@
 //!
 //! | Module | Contents |
 //! |---|---|
-//! | `prompt` | the request: system prompt, question, history |
-//! | `settings` | the model, its endpoint and the key |
+//! | `request` | the model and the key, the system prompt, the question with its history |
 //! | `round` | a request and its answer, under a deadline and size limits |
 //! | `events` | the events of a body |
 //! | `collector` | assembling the answer from completions |
@@ -15,9 +14,8 @@ mod breaker;
 mod collector;
 mod events;
 mod failure;
-mod prompt;
+mod request;
 mod round;
-mod settings;
 mod think_tags;
 
 use std::borrow::Cow;
@@ -25,7 +23,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use async_trait::async_trait;
-use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -35,12 +32,11 @@ use crate::ports::{AnswerSink, ModelClient, ModelError, ModelPermit, ModelReply}
 
 use breaker::{Breaker, Verdict};
 use failure::{Remedy, paid, unusable};
-use prompt::{last_question, messages, question_with_history};
+use request::{last_question, question_with_history, request_body};
 use round::Round;
 
 pub use crate::adapters::outbound::Roots;
-pub use prompt::page_prompt;
-pub use settings::{OpenAiSettings, bearer_token, chat_completions};
+pub use request::{OpenAiSettings, bearer_token, chat_completions, page_prompt};
 
 /// Answers with a model on another server.
 #[derive(Debug)]
@@ -82,14 +78,6 @@ impl OpenAiModelClient {
     /// Number of free permits.
     pub fn permits_free(&self) -> usize {
         self.permits.available_permits()
-    }
-
-    fn body(&self, messages: Value, is_streamed: bool) -> Vec<u8> {
-        let mut fields = self.settings.params.clone();
-        fields.insert("model".to_owned(), self.settings.model.as_str().into());
-        fields.insert("messages".to_owned(), messages);
-        fields.insert("stream".to_owned(), is_streamed.into());
-        Value::Object(fields).to_string().into_bytes()
     }
 }
 
@@ -145,8 +133,7 @@ impl ModelClient for OpenAiModelClient {
         let mut joins_prompt = self.joins_prompt.load(Relaxed);
         // If the model does not accept the history, or a message of the role `system`, it is asked again without it.
         loop {
-            let messages = messages(&self.settings.system_prompt, &question, joins_prompt);
-            let body = self.body(messages, sink.is_some());
+            let body = request_body(&self.settings, &question, joins_prompt, sink.is_some());
             let mut round = Round::new(&self.settings, sink, &self.breaker, began);
             let outcome = tokio::select! {
                 // An answer that has already arrived is delivered.
@@ -161,16 +148,15 @@ impl ModelClient for OpenAiModelClient {
                 self.joins_prompt.store(joins_prompt, Relaxed);
                 return Ok(round.collector.text.into());
             };
-            let was_read = round.pushed > 0;
-            match failure.remedy {
-                Some(Remedy::LessHistory) if !was_read && question != last => {
-                    question = last.into();
-                }
-                Some(Remedy::JoinedPrompt) if !was_read && !joins_prompt => joins_prompt = true,
+            match failure.remedy.filter(|_| round.pushed == 0) {
+                Some(Remedy::LessHistory) if question != last => question = last.into(),
+                Some(Remedy::JoinedPrompt) if !joins_prompt => joins_prompt = true,
                 _ => {
                     self.breaker.report(began, failure.verdict);
-                    let error = failure.error;
-                    return Err(if was_read { paid(error) } else { error });
+                    return Err(match round.pushed {
+                        0 => failure.error,
+                        _ => paid(failure.error),
+                    });
                 }
             }
         }

@@ -8,7 +8,7 @@ use hyper::body::Incoming;
 use hyper::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, TRANSFER_ENCODING};
 use hyper::{Response, StatusCode};
 use serde_json::Value;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::adapters::lenient_json;
 use crate::adapters::outbound::{
@@ -20,7 +20,7 @@ use super::breaker::{Breaker, Verdict};
 use super::collector::Collector;
 use super::events::Events;
 use super::failure::{TurnFailure, error_in, error_of, failure_of, unusable};
-use super::settings::OpenAiSettings;
+use super::request::OpenAiSettings;
 
 /// Longest body of an error, in bytes.
 const ERROR_BYTES_MAX: usize = 1 << 20;
@@ -98,7 +98,7 @@ impl<'a> Round<'a> {
             return Err(ModelError::NotStarted(cause).into());
         }
         if !status.is_success() {
-            return Err(self.refusal(response).await);
+            return Err(Self::refusal(response).await);
         }
         // The transfer encoding distinguishes an end from a broken connection.
         let has_end = [TRANSFER_ENCODING, CONTENT_LENGTH]
@@ -110,19 +110,15 @@ impl<'a> Round<'a> {
     }
 
     /// The failure that an error status means; a body that cannot be read or parsed adds nothing.
-    async fn refusal(&self, response: Response<Incoming>) -> TurnFailure {
+    async fn refusal(response: Response<Incoming>) -> TurnFailure {
         let status = response.status();
         let pause = retry_after(response.headers(), None);
         let body = Limited::new(response.into_body(), ERROR_BYTES_MAX).collect();
-        let error = match timeout_at(self.rest_end(), body).await {
+        let error = match timeout(REST_GRACE, body).await {
             Ok(Ok(body)) => error_of(&body.to_bytes()),
             Ok(Err(_)) | Err(_) => Value::Null,
         };
         failure_of(&error, status, pause)
-    }
-
-    fn rest_end(&self) -> Instant {
-        self.deadline.min(Instant::now() + REST_GRACE)
     }
 
     /// Reads the body until the answer and its transfer are complete.
@@ -194,7 +190,7 @@ impl<'a> Round<'a> {
             return Err(failure_of(error, StatusCode::OK, None));
         }
         if self.collector.add(&body)? && !is_finished {
-            self.rest_until = Some(self.rest_end());
+            self.rest_until = Some(Instant::now() + REST_GRACE);
         }
         self.push().await?;
         Ok(self.events.is_json == Some(true))

@@ -82,8 +82,10 @@ impl ThinkTags {
         self.held.push_str(piece);
         let mut answer = String::new();
         loop {
+            if self.phase == Phase::Start {
+                self.open();
+            }
             let (is_shown, ends) = match self.phase {
-                Phase::Start if self.open() => continue,
                 Phase::Start => return answer,
                 Phase::Hidden(ends) => (false, ends),
                 Phase::Shown(ends) => (true, ends),
@@ -102,8 +104,8 @@ impl ThinkTags {
         }
     }
 
-    /// Looks for an opening tag. Returns false as long as more text may complete one.
-    fn open(&mut self) -> bool {
+    /// Looks for an opening tag. Changes nothing as long as more text may complete one.
+    fn open(&mut self) {
         let is_blank = |c: char| c.is_whitespace() || "\u{200b}\u{feff}".contains(c);
         let blanks = self.held.len() - self.held.trim_start_matches(is_blank).len();
         self.held.drain(..blanks);
@@ -111,13 +113,12 @@ impl ThinkTags {
         self.phase = match TAGS.iter().find(|(opening, _)| text.starts_with(opening)) {
             Some((_, FINAL)) => Phase::Hidden(&HEADS),
             Some((_, closing)) => Phase::Hidden(std::slice::from_ref(closing)),
-            None if TAGS.iter().any(|(opening, _)| opening.starts_with(&text)) => return false,
+            None if TAGS.iter().any(|(opening, _)| opening.starts_with(&text)) => return,
             None => self.unopened,
         };
         self.has_thinking |= matches!(self.phase, Phase::Hidden(_));
         // More of it may follow the first thoughts, each part with its own tag.
         self.unopened = Phase::Shown(&[]);
-        true
     }
 
     /// The rest of the answer, after the last piece.

@@ -58,16 +58,13 @@ impl PassageIndex {
         passages.retain(|passage| passage.language.is_none_or(|own| own == language));
         let (own, sections): (Vec<_>, Vec<_>) =
             passages.iter().cloned().partition(|passage| passage.is_own);
+        let example = |text: &str| features(language, text);
         let of_section = |section: &Arc<Passage>| {
             let sentences = section.prose().flat_map(|text| text.split_inclusive(". "));
-            let examples = sentences.map(|sentence| features(language, sentence));
-            examples.collect::<Vec<_>>()
+            sentences.map(example).collect::<Vec<_>>()
         };
-        let of_subject = |questions: &Vec<&str>| {
-            let examples = questions.iter().map(|text| features(language, text));
-            examples.collect()
-        };
-        let others = texts.other_subjects.iter().map(of_subject);
+        let others = texts.other_subjects.iter();
+        let others = others.map(|questions| questions.iter().copied().map(example).collect());
         let classes: Vec<_> = sections.iter().map(of_section).chain(others).collect();
         let terms = Terms::new(&texts);
         Self {

@@ -1,25 +1,35 @@
 //! An order at an authority (RFC 8555), step by step, and the authority's refusals in words.
 
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Bytes;
+use hyper::{Request, Response, StatusCode};
 use instant_acme::{
-    Account, AuthorizationStatus, ChallengeType, Error, Identifier, NewAccount, NewOrder, Order,
-    OrderStatus, RetryPolicy,
+    Account, AuthorizationStatus, BodyWrapper, BytesResponse, ChallengeType, Error, Identifier,
+    NewAccount, NewOrder, Order, OrderStatus, RetryPolicy,
 };
 use rcgen::{CertificateParams, DistinguishedName, KeyPair};
 use tokio::time::timeout;
 
+use crate::adapters::lenient_json;
 use crate::adapters::outbound::probe::unheard_ipv6;
-use crate::adapters::outbound::{client, root_cause};
+use crate::adapters::outbound::{HttpClient, client, root_cause, send};
 use crate::domain::{is_same_host, quoted};
 
-use super::http::AcmeHttp;
 use super::{AcmeCertificate, proof};
 
 /// Deadline of an order. Authorities verify from several places, and some wait in between.
 const DEADLINE: Duration = Duration::from_secs(300);
+
+/// Deadline of the head of a response.
+const HEAD_DEADLINE: Duration = Duration::from_secs(30);
+
+/// Certificate chains have a few KiB. The files that store them are read up to 64 KiB.
+const ANSWER_BYTES_MAX: usize = 60 * 1024;
 
 /// Polling of the authority for its verification, and for the certificate.
 const POLLS: RetryPolicy = RetryPolicy::new()
@@ -219,6 +229,43 @@ async fn refusal(order: &mut Order, listen: SocketAddr) -> Refusal {
         Some(problem) => Error::Api(problem).into(),
         None => Refusal::new("the authority refused the order without a reason"),
     }
+}
+
+/// The HTTP client of an order.
+struct AcmeHttp(HttpClient);
+
+impl instant_acme::HttpClient for AcmeHttp {
+    fn request(
+        &self,
+        request: Request<BodyWrapper<Bytes>>,
+    ) -> Pin<Box<dyn Future<Output = Result<BytesResponse, Error>> + Send>> {
+        let http = self.0.clone();
+        Box::pin(async move {
+            let answer = exchange(&http, request).await;
+            answer.map_err(|why| Error::Other(why.into()))
+        })
+    }
+}
+
+async fn exchange(
+    http: &HttpClient,
+    request: Request<BodyWrapper<Bytes>>,
+) -> Result<BytesResponse, String> {
+    let (head, body) = request.into_parts();
+    // The body is in memory, so this never fails.
+    let body = body.collect().await.map_err(|never| never.to_string())?;
+    let request = Request::from_parts(head, Full::new(body.to_bytes()));
+    let (head, body) = send(http, Ok(request), HEAD_DEADLINE).await?.into_parts();
+    let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
+    let body = body.map_err(|error| root_cause(&*error))?;
+    // The ACME client is strict about JSON.
+    let text = lenient_json::mended(&body.to_bytes());
+    let (status, is_json) = (head.status, text.trim_start().starts_with('{'));
+    if !is_json && (status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS) {
+        // This response is from a proxy in front of the authority.
+        return Err(format!("it responded with {status}"));
+    }
+    Ok(Response::from_parts(head, Full::<Bytes>::new(text.into())).into())
 }
 
 #[cfg(test)]

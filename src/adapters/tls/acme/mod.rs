@@ -4,18 +4,19 @@
 //! certificate in use stays until the next one is complete.
 
 mod conversation;
-mod http;
-mod kept;
 
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
 use rcgen::{CertificateParams, CustomExtension, KeyPair};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::task::spawn_blocking;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
@@ -24,14 +25,18 @@ use tokio_rustls::rustls::sign::CertifiedKey;
 
 use crate::domain::certificate_order::order_due;
 use crate::domain::is_same_host;
+use crate::domain::macros::hidden;
 use crate::domain::time::Timestamp;
 use crate::metrics::CertificateOrder;
 
-use self::kept::{CERTIFICATE, STATE, State, keep};
-
-use crate::adapters::files::{if_there, operator_file};
+use crate::adapters::files::data_dir::create_private;
+use crate::adapters::files::{SystemFiles, if_there, operator_file, write_whole};
 use crate::adapters::outbound::Roots;
 use crate::adapters::tls::{ACME_TLS, Certificate, chain_in, server_config};
+
+/// The files in `DATA_DIR/tls`: the certificate with its key, so that they always match; and the account with the last order.
+const CERTIFICATE: &str = "certificate.pem";
+const STATE: &str = "acme.json";
 
 /// Longest reason of a failure, in characters.
 const REASON_MAX: usize = 4000;
@@ -263,4 +268,61 @@ fn proof(name: &str, digest: &[u8]) -> Result<CertifiedKey, rcgen::Error> {
     let key = key.map_err(|_unusable| rcgen::Error::CouldNotParseKeyPair)?;
     // Key and certificate are not compared: the parser rejects the critical extension of a proof.
     Ok(CertifiedKey::new(chain, key))
+}
+
+/// The account and the last order.
+#[derive(Clone, Default, Serialize, Deserialize)]
+struct State {
+    directory: String,
+    names: Vec<String>,
+    /// Start of the last order. It is stored as failed before it begins.
+    at_ms: Option<u64>,
+    failures: u32,
+    /// The reason why it failed.
+    error: Option<String>,
+    /// The authority that issued the certificate in use.
+    issued_by: Option<String>,
+    /// The account's credentials, which the library cannot copy.
+    account: Option<Value>,
+}
+
+hidden!(State);
+
+impl State {
+    /// The same for these settings: another authority needs another account, and orders of other names do not count.
+    fn of(self, directory: &str, names: &[String]) -> Self {
+        let is_same_authority = self.directory == directory;
+        if is_same_authority && self.names == names {
+            return self;
+        }
+        Self {
+            directory: directory.to_owned(),
+            names: names.to_vec(),
+            account: self.account.filter(|_| is_same_authority),
+            issued_by: self.issued_by,
+            ..Self::default()
+        }
+    }
+
+    fn read(dir: &Path) -> io::Result<Self> {
+        let path = dir.join(STATE);
+        let Some(text) = if_there(operator_file::read(&path))? else {
+            return Ok(Self::default());
+        };
+        // The parser's error might quote a key.
+        serde_json::from_str(&text)
+            .map_err(|_error| io::Error::other(format!("{} is damaged: remove it", path.display())))
+    }
+}
+
+/// Replaces a file in the directory.
+async fn keep(dir: &Path, name: &'static str, bytes: Vec<u8>) -> io::Result<()> {
+    let dir = dir.to_path_buf();
+    let written = spawn_blocking(move || {
+        create_private(&SystemFiles, &dir)?;
+        write_whole(&SystemFiles, &dir.join(name), &bytes)
+    });
+    written
+        .await
+        .unwrap_or_else(|panic| Err(io::Error::other(panic)))
 }

@@ -1,6 +1,11 @@
-//! The messages of a request: the system prompt, and the question with its history.
+//! The request: model and key, the system prompt, and the question with its history.
 
-use serde_json::{Value, json};
+use std::time::Duration;
+
+use hyper::Uri;
+use hyper::header::HeaderValue;
+use hyper::http::uri::InvalidUri;
+use serde_json::{Map, Value, json};
 
 use crate::domain::{Conversation, Language, Passage, Role};
 
@@ -10,6 +15,52 @@ const PAGES_BYTES_MAX: usize = 12_000;
 /// Limit of the history sent with the last question, in Unicode scalar values. The oldest turns are
 /// dropped first.
 const HISTORY_CHARS_MAX: usize = 8_000;
+
+/// The model and its endpoint.
+#[derive(Clone, Debug)]
+pub struct OpenAiSettings {
+    /// The endpoint.
+    pub address: Uri,
+    /// The model's name.
+    pub model: String,
+    /// The value of `Authorization`, if the upstream requires one.
+    pub key: Option<HeaderValue>,
+    /// The first message of every request.
+    pub system_prompt: String,
+    /// Further fields of each request. Fields set by the service itself are overwritten.
+    pub params: Map<String, Value>,
+    /// The server opens the model's thinking in its own prompt, so answers begin inside it.
+    pub thinks_first: bool,
+    /// Deadline of an answer.
+    pub timeout: Duration,
+    /// Limit of concurrent turns.
+    pub concurrency: usize,
+}
+
+/// The address of the endpoint for chat completions below the base URL of the API, which is `http` or `https`
+/// without a trailing slash.
+///
+/// # Errors
+/// [`InvalidUri`] when it is not a URI. The text does not quote it: it may contain a secret.
+pub fn chat_completions(base_url: &str) -> Result<Uri, InvalidUri> {
+    format!("{base_url}/chat/completions").parse()
+}
+
+/// The header value with the operator's key, which has no surrounding white space. `Debug` does not reveal it.
+///
+/// # Errors
+/// When it is not a valid header value. The message does not quote it.
+pub fn bearer_token(text: &str) -> Result<HeaderValue, &'static str> {
+    let text = text.trim();
+    let is_key = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+    let value = HeaderValue::try_from(format!("Bearer {text}")).ok();
+    let mut value = value
+        .filter(|_| is_key)
+        .ok_or("must contain one key: printable ASCII without spaces")?;
+    // So that `Debug` omits the value.
+    value.set_sensitive(true);
+    Ok(value)
+}
 
 /// The default system prompt: instructions and the pages of the service.
 pub fn page_prompt(service_name: &str, passages: &[Passage]) -> String {
@@ -38,16 +89,28 @@ pub fn page_prompt(service_name: &str, passages: &[Passage]) -> String {
     prompt
 }
 
-/// The messages that ask for an answer to `question`. The system prompt is one of its own, or the beginning of the
+/// The request that asks for an answer to `question`. The system prompt is a message of its own, or the beginning of the
 /// question (`joins_prompt`).
-pub(super) fn messages(system_prompt: &str, question: &str, joins_prompt: bool) -> Value {
-    if joins_prompt {
-        return json!([{"role": "user", "content": format!("{system_prompt}\n\n{question}")}]);
-    }
-    json!([
-        {"role": "system", "content": system_prompt},
-        {"role": "user", "content": question},
-    ])
+pub(super) fn request_body(
+    settings: &OpenAiSettings,
+    question: &str,
+    joins_prompt: bool,
+    is_streamed: bool,
+) -> Vec<u8> {
+    let prompt = &settings.system_prompt;
+    let messages = if joins_prompt {
+        json!([{"role": "user", "content": format!("{prompt}\n\n{question}")}])
+    } else {
+        json!([
+            {"role": "system", "content": prompt},
+            {"role": "user", "content": question},
+        ])
+    };
+    let mut fields = settings.params.clone();
+    fields.insert("model".to_owned(), settings.model.as_str().into());
+    fields.insert("messages".to_owned(), messages);
+    fields.insert("stream".to_owned(), is_streamed.into());
+    Value::Object(fields).to_string().into_bytes()
 }
 
 /// The visitor's last turn.
