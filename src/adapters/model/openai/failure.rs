@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use hyper::StatusCode;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::adapters::lenient_json;
 use crate::ports::ModelError;
@@ -181,14 +181,9 @@ pub(super) fn has_any(text: &str, parts: &str) -> bool {
 
 /// A field without content.
 pub(super) fn is_blank(value: &Value) -> bool {
-    match value {
-        Value::String(text) => text.trim().is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(members) => members.is_empty(),
-        Value::Null => true,
-        Value::Bool(is_set) => !is_set,
-        Value::Number(number) => number.as_f64() == Some(0.0),
-    }
+    let blanks = [Value::Null, json!(false), json!(0), json!([]), json!({})];
+    let text = value.as_str();
+    text.map_or_else(|| blanks.contains(value), |text| text.trim().is_empty())
 }
 
 /// The error in a part of a body.
@@ -218,7 +213,6 @@ pub(super) fn is_identifier(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use serde_json::json;
 
     use super::*;
 

@@ -5,7 +5,6 @@
 //! | `passages` | the answer from the pages |
 //! | `passage_index` | the pages of one language, and how a question finds its passage |
 //! | `naive_bayes` | the classifier that learns from examples of questions |
-//! | `own_index` | the operator's own pages, found by their terms |
 //! | `features` | what texts are compared by: features, stems, n-grams |
 //! | `terms` | what a text is about, with the words that mean the same |
 //! | `shapes` | telephone numbers, hours, addresses and years, recognised by their form |
@@ -13,7 +12,6 @@
 
 mod features;
 mod naive_bayes;
-mod own_index;
 mod passage_index;
 mod passages;
 mod quotation;

@@ -11,10 +11,9 @@ use std::sync::Arc;
 use crate::domain::{AssistantTexts, Courtesy, Passage};
 
 use crate::adapters::model::search::features::{feature, features, stem, words};
-use crate::adapters::model::search::naive_bayes::{NaiveBayes, float};
-use crate::adapters::model::search::own_index::OwnIndex;
+use crate::adapters::model::search::naive_bayes::{NaiveBayes, float, inverse_document_frequency};
 use crate::adapters::model::search::quotation::answer_first;
-use crate::adapters::model::search::terms::Terms;
+use crate::adapters::model::search::terms::{Terms, Topic};
 
 // The first two are natural logarithms. They were chosen by cross-validation over the examples of
 // `data/assistant/`: higher ones refuse more questions about other subjects, and more of the right ones.
@@ -30,6 +29,25 @@ const LOG_ODDS_MIN_BESIDE: f64 = 5.0;
 /// The weight of the question before, if the newest one is read with it.
 const EARLIER_SHARE: f64 = 0.5;
 
+// Chosen on the pages of invented companies. Higher minimums refuse more of what the pages do not tell, and of what
+// they tell in other words.
+
+/// A passage must cover this share of a question to answer it.
+const COVERAGE_MIN: f64 = 0.55;
+/// The passage that answers must be this much better than any other, even one that does not cover enough: no answer is
+/// better than a wrong one.
+const LEAD_MIN: f64 = 1.1;
+/// A passage that covers this much has the very words of the question, and answers even if others do.
+const WHOLE: f64 = 0.99;
+/// Factor for a passage whose title the question names.
+const NAMED_FACTOR: f64 = 1.2;
+/// Bonus of a term in title or hints, as a share of its weight.
+const TITLE_BONUS: f64 = 0.8;
+/// The share of its weight that a vague term keeps.
+const VAGUE_SHARE: f64 = 0.3;
+/// More terms of a question are not read.
+const TERMS_MAX: usize = 40;
+
 /// A question of at most this many words is read together with the one before.
 const FOLLOW_UP_WORDS_MAX: usize = 5;
 /// Topics that a refusal offers.
@@ -38,26 +56,42 @@ const TOPICS: usize = 3;
 /// The passages and texts for readers of a language.
 #[derive(Debug)]
 pub(super) struct PassageIndex {
-    pub(super) texts: AssistantTexts,
-    terms: Terms,
-    /// All of them in their order.
-    passages: Vec<Arc<Passage>>,
-    /// The operator's.
-    own: OwnIndex,
+    pub(super) terms: Terms,
+    /// The operator's, the beginnings of pages first.
+    own: Vec<OwnPassage>,
     /// The service's.
     sections: Vec<Arc<Passage>>,
     /// Its classes are the sections and, after them, the other subjects.
     classifier: NaiveBayes,
 }
 
+#[derive(Debug)]
+struct OwnPassage {
+    passage: Arc<Passage>,
+    /// Of its title without the hints.
+    heading: BTreeSet<Topic>,
+    /// Of title and hints. The name of its page is no title: the introduction would answer for its sections.
+    title: Topic,
+    /// Of title, text and hints.
+    all: Topic,
+}
+
+/// A passage compared with a question.
+struct Ranked<'a> {
+    score: f64,
+    /// The share of the question that it covers, 0 to 1.
+    coverage: f64,
+    own: &'a OwnPassage,
+}
+
 impl PassageIndex {
     /// Those of `passages` that are for readers of the language of `texts`.
     pub(super) fn new(texts: AssistantTexts, passages: &[Arc<Passage>]) -> Self {
         let language = texts.language;
-        let mut passages = passages.to_vec();
-        passages.retain(|passage| passage.language.is_none_or(|own| own == language));
-        let (own, sections): (Vec<_>, Vec<_>) =
-            passages.iter().cloned().partition(|passage| passage.is_own);
+        let is_read = |passage: &&Arc<Passage>| passage.language.is_none_or(|own| own == language);
+        let passages = passages.iter().filter(is_read).cloned();
+        let (mut own, sections): (Vec<_>, Vec<_>) = passages.partition(|passage| passage.is_own);
+        own.sort_by_key(|passage| passage.title != passage.page);
         let example = |text: &str| features(language, text);
         let of_section = |section: &Arc<Passage>| {
             let sentences = section.prose().flat_map(|text| text.split_inclusive(". "));
@@ -66,20 +100,19 @@ impl PassageIndex {
         let others = texts.other_subjects.iter();
         let others = others.map(|questions| questions.iter().copied().map(example).collect());
         let classes: Vec<_> = sections.iter().map(of_section).chain(others).collect();
-        let terms = Terms::new(&texts);
+        let terms = Terms::new(texts);
+        let indexed = |own| OwnPassage::new(own, &terms);
         Self {
             classifier: NaiveBayes::train(&classes),
-            own: OwnIndex::new(own, &terms),
-            texts,
+            own: own.into_iter().map(indexed).collect(),
             terms,
-            passages,
             sections,
         }
     }
 
     /// The number of words of `text` that are known in this language.
     pub(super) fn evidence(&self, text: &str) -> usize {
-        let stem = |word: &String| stem(self.texts.language, word);
+        let stem = |word: &String| stem(self.terms.texts.language, word);
         let is_known =
             |word: &String| self.has_learned(&stem(word), usize::MAX) || self.terms.knows(word);
         words(text).filter(is_known).count()
@@ -90,10 +123,10 @@ impl PassageIndex {
         let said: Vec<_> = words(text).collect();
         let has = |list: &[&str], word: &String| list.contains(&word.as_str());
         let is_said = |courtesy: &&Courtesy| said.iter().any(|word| has(&courtesy.words, word));
-        let courtesies = || self.texts.courtesies.iter();
+        let courtesies = || self.terms.texts.courtesies.iter();
         let first = courtesies().find(is_said)?;
         let is_polite = |word: &String| {
-            has(&self.texts.fillers, word)
+            has(&self.terms.texts.fillers, word)
                 || courtesies().any(|courtesy| has(&courtesy.words, word))
         };
         said.iter().all(is_polite).then(|| first.reply.clone())
@@ -103,11 +136,11 @@ impl PassageIndex {
     pub(super) fn closing(&self, text: &str) -> Option<String> {
         let said: Vec<_> = words(text).collect();
         let first = said.first()?.as_str();
-        let asks = |word: &String| self.texts.question_words.contains(&word.as_str());
+        let asks = |word: &String| self.terms.texts.question_words.contains(&word.as_str());
         if text.contains('?') || said.iter().any(asks) {
             return None;
         }
-        let mut courtesies = self.texts.courtesies.iter();
+        let mut courtesies = self.terms.texts.courtesies.iter();
         let closing =
             courtesies.find(|courtesy| courtesy.is_closing && courtesy.words.contains(&first))?;
         Some(closing.reply.clone())
@@ -116,7 +149,7 @@ impl PassageIndex {
     /// The answer from these pages: the passage, with the paragraph in front that answers.
     pub(super) fn answer(&self, question: &str, previous: &str) -> Option<String> {
         let before = match words(question).count() {
-            0 => return Some(self.propose(&self.texts.question, question)),
+            0 => return Some(self.propose(&self.terms.texts.question, question)),
             1..=FOLLOW_UP_WORDS_MAX => previous,
             _ => "",
         };
@@ -126,12 +159,15 @@ impl PassageIndex {
         if text.is_empty() {
             text.clone_from(&passage.title);
         }
-        Some(format!("{text}\n\n{} {}", self.texts.more, passage.url))
+        Some(format!(
+            "{text}\n\n{} {}",
+            self.terms.texts.more, passage.url
+        ))
     }
 
     /// The reply to a question without an answer.
     pub(super) fn refusal(&self, question: &str) -> String {
-        self.propose(&self.texts.unanswered, question)
+        self.propose(&self.terms.texts.unanswered, question)
     }
 
     /// `text`, a few topics of the pages, and where else there are answers. The chat makes buttons of a list
@@ -139,11 +175,12 @@ impl PassageIndex {
     fn propose(&self, text: &str, question: &str) -> String {
         let AssistantTexts {
             topics, elsewhere, ..
-        } = &self.texts;
-        let own = self.own.closest(&self.terms.asked(question));
+        } = &self.terms.texts;
+        let own = self.ranked_own(&self.terms.asked(question));
+        let own = own.iter().map(|ranked| &*ranked.own.passage);
         let (sections, _) = self.ranked_sections(question, "");
         let sections = sections.iter().map(|(_, section)| *section);
-        let closest = own.into_iter().chain(sections).take(TOPICS);
+        let closest = own.chain(sections).take(TOPICS);
         let titles: Vec<_> = closest.map(|topic| format!("+ {}", topic.title)).collect();
         if titles.is_empty() {
             return format!("{text} {elsewhere}");
@@ -160,14 +197,15 @@ impl PassageIndex {
     /// offer them, is answered by its own passage.
     fn best(&self, question: &str, before: &str) -> Option<&Passage> {
         let is_titled_so = |passage: &&Arc<Passage>| words(&passage.title).eq(words(question));
-        if let Some(passage) = self.passages.iter().find(is_titled_so) {
+        let own = self.own.iter().map(|own| &own.passage);
+        if let Some(passage) = own.chain(&self.sections).find(is_titled_so) {
             return Some(passage);
         }
         let focus = self.terms.focus(question);
         let mut asked = self.terms.asked(question);
-        let own = self.own.best(&asked, focus.as_ref()).or_else(|| {
+        let own = self.best_own(&asked, focus.as_ref()).or_else(|| {
             asked.extend(self.terms.asked(before));
-            self.own.best(&asked, focus.as_ref())
+            self.best_own(&asked, focus.as_ref())
         });
         match own {
             Some((passage, is_clear)) => is_clear.then_some(passage),
@@ -175,10 +213,47 @@ impl PassageIndex {
         }
     }
 
+    /// The passage that answers a question of these terms best, if one does, and true if no other answers it nearly as
+    /// well. Only one that has the `focus` answers, if there is one.
+    fn best_own(&self, asked: &BTreeSet<Topic>, focus: Option<&Topic>) -> Option<(&Passage, bool)> {
+        let has_focus = |own: &OwnPassage| {
+            let means_it = |term: &&Topic| focus.is_some_and(|focus| term.has(focus));
+            asked.iter().filter(means_it).all(|term| own.all.has(term))
+        };
+        let ranked = self.ranked_own(asked);
+        let answers = |one: &&Ranked<'_>| one.coverage >= COVERAGE_MIN && has_focus(one.own);
+        let best = ranked.iter().find(answers)?;
+        // Of sections of a page with the same heading, the first answers.
+        let is_same = |other: &Ranked<'_>| {
+            let (ours, theirs) = (&best.own.passage, &other.own.passage);
+            (&ours.page, &ours.title) == (&theirs.page, &theirs.title)
+        };
+        let is_behind = |other: &Ranked<'_>| is_same(other) || best.score >= LEAD_MIN * other.score;
+        let is_clear = best.coverage > WHOLE || ranked.iter().all(is_behind);
+        Some((&best.own.passage, is_clear))
+    }
+
+    /// The passages that have most of the asked terms first, then the beginnings of pages.
+    fn ranked_own(&self, asked: &BTreeSet<Topic>) -> Vec<Ranked<'_>> {
+        let asked = asked.iter().take(TERMS_MAX);
+        let asked: Vec<_> = asked.map(|term| (term, self.weight(term))).collect();
+        let ranked = self.own.iter().map(|own| own.ranked(&asked));
+        let mut ranked: Vec<_> = ranked.collect();
+        ranked.sort_by(|a, b| b.score.total_cmp(&a.score));
+        ranked
+    }
+
+    /// A term of few passages weighs more.
+    fn weight(&self, term: &Topic) -> f64 {
+        let having = self.own.iter().filter(|own| own.all.has(term));
+        let share = if term.is_vague { VAGUE_SHARE } else { 1.0 };
+        share * inverse_document_frequency(self.own.len(), having.count())
+    }
+
     /// The service's section that answers `question`, which may be read with the one `before`.
     fn best_section(&self, question: &str, before: &str) -> Option<&Passage> {
         let (ranked, other_subjects) = self.ranked_sections(question, before);
-        let stems = words(question).map(|word| stem(self.texts.language, &word));
+        let stems = words(question).map(|word| stem(self.terms.texts.language, &word));
         let stems: BTreeSet<_> = stems.collect();
         let is_unknown = |stem: &&String| !self.has_learned(stem, self.sections.len());
         let unknown = stems.iter().filter(is_unknown).count();
@@ -197,7 +272,7 @@ impl PassageIndex {
     /// subject.
     fn ranked_sections(&self, question: &str, before: &str) -> (Vec<(f64, &Passage)>, f64) {
         let of_text = |text| {
-            let features = features(self.texts.language, text);
+            let features = features(self.terms.texts.language, text);
             self.classifier.log_likelihoods(&features)
         };
         let mut log_likelihoods = of_text(question);
@@ -222,5 +297,36 @@ impl PassageIndex {
             let topics = self.terms.topics([paragraph]);
             asked.iter().filter(|term| topics.has(term)).count()
         })
+    }
+}
+
+impl OwnPassage {
+    fn new(passage: Arc<Passage>, terms: &Terms) -> Self {
+        Self {
+            heading: terms.asked(&passage.title),
+            title: terms.topics(passage.topics().filter(|topic| *topic != passage.page)),
+            all: terms.topics(passage.prose()),
+            passage,
+        }
+    }
+
+    /// Compares it with terms and their weights.
+    fn ranked(&self, asked: &[(&Topic, f64)]) -> Ranked<'_> {
+        let (mut whole, mut covered, mut bonus) = (0.0, 0.0, 0.0);
+        for (term, weight) in asked {
+            whole += weight;
+            covered += weight * self.all.share(term);
+            if self.title.has(term) {
+                bonus += weight * TITLE_BONUS;
+            }
+        }
+        let is_asked = |term: &Topic| asked.iter().any(|(asked, _)| asked.has(term));
+        let is_named = !self.heading.is_empty() && self.heading.iter().all(is_asked);
+        let factor = if is_named { NAMED_FACTOR } else { 1.0 };
+        Ranked {
+            score: factor * (covered + bonus),
+            coverage: covered / f64::max(whole, 1.0),
+            own: self,
+        }
     }
 }

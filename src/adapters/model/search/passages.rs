@@ -62,7 +62,7 @@ impl PassageModelClient {
         let previous = questions.next().unwrap_or_default();
         let mut ordered: Vec<_> = indexes.iter().rev().collect();
         // Of equals it finds the last.
-        ordered.sort_by_key(|index| index.texts.language == conversation.language);
+        ordered.sort_by_key(|index| index.terms.texts.language == conversation.language);
         let evidence = |index: &&&PassageIndex| [newest, previous].map(|text| index.evidence(text));
         let index = ordered.iter().max_by_key(evidence)?;
         let languages = || ordered.iter().rev();
@@ -73,7 +73,7 @@ impl PassageModelClient {
         let is_unanswered = answer.is_none();
         let mut text = answer.unwrap_or_else(|| index.refusal(newest));
         if self.is_fallback {
-            text = format!("{}\n\n{text}", index.texts.away);
+            text = format!("{}\n\n{text}", index.terms.texts.away);
         }
         Some(ModelReply {
             text,

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::domain::{AssistantTexts, Language};
+use crate::domain::AssistantTexts;
 
 use crate::adapters::model::search::features::{folded, stem, words};
 use crate::adapters::model::search::shapes;
@@ -17,10 +17,9 @@ const SYNONYM_SHARE: f64 = 0.9;
 /// The dictionary of a language, which finds the terms of a text.
 #[derive(Debug)]
 pub(super) struct Terms {
-    language: Language,
+    pub(super) texts: AssistantTexts,
+    /// Without their accents. The question words keep theirs: in French `ou` is not `où`.
     stop_words: BTreeSet<String>,
-    /// With their accents: in French `ou` is not `où`.
-    question_words: BTreeSet<&'static str>,
     vague_words: BTreeSet<String>,
     /// The groups of a phrase, which is stems with a blank between them, or a mark such as `€`.
     groups: HashMap<String, BTreeSet<usize>>,
@@ -38,36 +37,31 @@ pub(super) struct Topic {
 }
 
 impl Terms {
-    pub(super) fn new(texts: &AssistantTexts) -> Self {
+    pub(super) fn new(texts: AssistantTexts) -> Self {
         let language = texts.language;
         let mut groups: HashMap<_, BTreeSet<_>> = HashMap::new();
         for (number, group) in texts.synonyms.iter().enumerate() {
             for phrase in group {
-                let stems: Vec<_> = words(phrase).map(|word| stem(language, &word)).collect();
-                let key = if stems.is_empty() {
-                    (*phrase).to_owned()
-                } else {
-                    stems.join(" ")
-                };
+                let stems = words(phrase).map(|word| stem(language, &word));
+                let mut key = stems.collect::<Vec<_>>().join(" ");
+                if key.is_empty() {
+                    key.push_str(phrase);
+                }
                 groups.entry(key).or_default().insert(number);
             }
         }
+        let vague_words = texts.vague_words.iter();
         Self {
-            language,
             stop_words: texts.stop_words.iter().map(|word| folded(word)).collect(),
-            question_words: texts.question_words.iter().copied().collect(),
-            vague_words: texts
-                .vague_words
-                .iter()
-                .map(|word| stem(language, word))
-                .collect(),
+            vague_words: vague_words.map(|word| stem(language, word)).collect(),
             groups,
+            texts,
         }
     }
 
     /// True if the word is known in this language.
     pub(super) fn knows(&self, word: &str) -> bool {
-        let stem = stem(self.language, word);
+        let stem = stem(self.texts.language, word);
         self.is_stop_word(word)
             || self.vague_words.contains(&stem)
             || self.groups.contains_key(&stem)
@@ -85,7 +79,7 @@ impl Terms {
     /// The subject of a question: the first term from its question word on that is not vague, as in "how *heavy*
     /// is the plate". None if it has no such word.
     pub(super) fn focus(&self, question: &str) -> Option<Topic> {
-        let is_question_word = |word: &String| self.question_words.contains(word.as_str());
+        let is_question_word = |word: &String| self.texts.question_words.contains(&word.as_str());
         // The sentences before the one with the question mark ask nothing.
         let question = question.split('?').next().unwrap_or_default();
         let question = question.trim_end_matches(['.', '!']);
@@ -100,7 +94,7 @@ impl Terms {
     /// The terms of a text. A phrase is one term, and its words are none: who comes "without an appointment" needs
     /// none.
     fn terms(&self, text: &str) -> Vec<Topic> {
-        let word = |word: String| (stem(self.language, &word), self.is_stop_word(&word));
+        let word = |word: String| (stem(self.texts.language, &word), self.is_stop_word(&word));
         let words: Vec<_> = words(text).map(word).collect();
         let mut terms = Vec::new();
         let mut rest = words.as_slice();
@@ -137,7 +131,7 @@ impl Terms {
             let marks = marks.filter_map(|mark| self.groups.get(&mark).cloned());
             topics.groups.extend(phrases.chain(marks).flatten());
             let words = words(text).filter(|word| !self.is_stop_word(word));
-            let stems = words.map(|word| stem(self.language, &word));
+            let stems = words.map(|word| stem(self.texts.language, &word));
             topics.stems.extend(stems);
         }
         topics

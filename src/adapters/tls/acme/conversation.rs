@@ -139,7 +139,7 @@ impl AcmeCertificate {
         if let Err(Error::Api(problem)) = &order
             && problem.r#type.as_deref() == Some(NO_ACCOUNT)
         {
-            self.change(|state| state.account = None);
+            self.state.lock().account = None;
         }
         let mut order = order?;
         self.prove(&mut order).await?;
@@ -179,8 +179,9 @@ impl AcmeCertificate {
         let directory = self.settings.directory.clone();
         let (account, credentials) = builder.create(&new, directory, None).await?;
         let credentials = serde_json::to_value(credentials).map_err(Error::Json)?;
-        let kept = self.update(|state| state.account = Some(credentials)).await;
-        kept.map_err(|error| Refusal::new(format!("the account: {error}")))?;
+        self.state.lock().account = Some(credentials);
+        let unkept = |error| Refusal::new(format!("the account: {error}"));
+        self.store().await.map_err(unkept)?;
         Ok(account)
     }
 

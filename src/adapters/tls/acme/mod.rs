@@ -145,60 +145,52 @@ impl AcmeCertificate {
     /// # Errors
     /// The reason why there is none, and the old one stays; or why the new one is used, but not stored.
     pub async fn order(&self, now: Timestamp) -> Result<(), String> {
-        let begun = self.update(|state| {
+        {
+            let mut state = self.state.lock();
             state.at_ms = Some(now.as_ms());
             state.failures = state.failures.saturating_add(1);
             state.error = Some("it was interrupted".to_owned());
-        });
+        }
         // Without storage nothing is ordered: every restart would use up one of the authority's few orders.
         let unkept = |error| format!("nothing is ordered, because it cannot be stored: {error}");
-        begun.await.map_err(unkept)?;
+        self.store().await.map_err(unkept)?;
         let ordered = self.certificate(now).await;
         self.proofs.write().clear();
         let (pem, certificate, left_out) = match ordered {
             Ok(ordered) => ordered,
             Err(why) => {
+                self.state.lock().error = Some(why.clone());
                 // If storing this fails, the stored order stays, which is marked as failed.
-                let _ = self.update(|state| state.error = Some(why.clone())).await;
+                let _ = self.store().await;
                 return Err(why);
             }
         };
         *self.certificate.write() = Some(certificate);
-        let kept = keep(&self.settings.dir, CERTIFICATE, pem.into_bytes()).await;
-        let done = |state: &mut State| {
+        {
+            let mut state = self.state.lock();
             state.issued_by = Some(state.directory.clone());
             if left_out.is_none() {
                 state.failures = 0;
             }
             state.error = left_out;
-        };
+        }
+        let mut kept = keep(&self.settings.dir, CERTIFICATE, pem.into_bytes()).await;
         // One that is not stored is not there at the next start, which goes by the stored state.
-        let noted = match kept {
-            Ok(()) => self.update(done).await,
-            Err(error) => {
-                self.change(done);
-                Err(error)
-            }
-        };
-        noted.map_err(|error| {
+        if kept.is_ok() {
+            kept = self.store().await;
+        }
+        kept.map_err(|error| {
             let why = format!(
                 "the certificate is used, but not stored: the next start orders another one: {error}"
             );
-            self.change(|state| state.error = Some(why.clone()));
+            self.state.lock().error = Some(why.clone());
             why
         })
     }
 
-    fn change(&self, change: impl FnOnce(&mut State)) -> State {
-        let mut state = self.state.lock();
-        change(&mut state);
-        state.clone()
-    }
-
-    /// Changes the state, and stores it.
-    async fn update(&self, change: impl FnOnce(&mut State)) -> io::Result<()> {
-        let state = self.change(change);
-        keep(&self.settings.dir, STATE, serde_json::to_vec(&state)?).await
+    async fn store(&self) -> io::Result<()> {
+        let state = serde_json::to_vec(&*self.state.lock())?;
+        keep(&self.settings.dir, STATE, state).await
     }
 
     /// A matching chain and key, in PEM and parsed. If some names fail, it is for the others, and their reason comes
