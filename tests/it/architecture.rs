@@ -53,7 +53,7 @@ const CRATES: [(&str, &[&str]); 14] = [
             "operator/",
             "adapters/model/openai/",
             "adapters/outbound/",
-            "adapters/tls/acme/http.rs",
+            "adapters/tls/acme/conversation.rs",
         ],
     ),
     (
