@@ -193,7 +193,7 @@ pub(super) async fn forget(request: OperatorRequest) -> Result<Answer, OperatorE
     let app = &request.app;
     let (contacts, queue) = (&*app.contacts, &*app.deliveries);
     let erasure =
-        usecases::forget::forget(contacts, queue, app.webhook.as_deref(), &emails, now).await?;
+        usecases::contacts::forget(contacts, queue, app.webhook.as_deref(), &emails, now).await?;
     let known = erasure.was_known.iter().filter(|known| **known).count();
     tracing::info!(
         command = FORGET,

@@ -103,16 +103,14 @@ pub async fn begin_turn(
         subjects.push((PolicyName::AssistantPrefix, Subject::Prefix(client.network)));
         subjects.push((PolicyName::AssistantAll, Subject::Everyone));
     }
-    let charged = meter.charge(client.network, &subjects, now).await?;
+    let mut charged = meter.charge(client.network, &subjects, now).await?;
     if permit.is_err() {
         not_started.increase();
     }
+    charged.decision = charged.decision.featuring(PolicyName::Assistant);
     Ok(Turn {
         visitor,
-        charged: Admission {
-            decision: charged.decision.featuring(PolicyName::Assistant),
-            ..charged
-        },
+        charged,
         permit,
     })
 }

@@ -71,11 +71,6 @@ impl<'a> Outcomes<'a> {
     fn made(&mut self, delivery: &Delivery) {
         self.counters(delivery.kind.channel()).made.increase();
         self.note(delivery, MailOutcome::Taken);
-        self.needless(delivery);
-    }
-
-    /// Removes a delivery that was not attempted.
-    fn needless(&mut self, delivery: &Delivery) {
         self.settled.made.push(delivery.id);
     }
 
@@ -96,17 +91,12 @@ impl<'a> Outcomes<'a> {
                 "a delivery failed for good: see `landing-api queue list`"
             );
         }
-        self.unchanged(delivery);
+        self.settled.failed.push(delivery);
     }
 
     fn failed_for_now(&mut self, delivery: Delivery, error: String) {
         let wait_ms = None;
         self.failed(delivery, Failure::Later { error, wait_ms });
-    }
-
-    /// Returns a delivery to the queue.
-    fn unchanged(&mut self, delivery: Delivery) {
-        self.settled.failed.push(delivery);
     }
 
     fn note(&mut self, delivery: &Delivery, outcome: MailOutcome) {
@@ -193,13 +183,13 @@ impl Mailing {
             return Ok(());
         };
         if is_needless(contacts, &to).await {
-            outcomes.needless(&delivery);
+            outcomes.settled.made.push(delivery.id);
             return Ok(());
         }
         let meter = outcomes.deliveries.meter;
         let is_admitted = self.is_admitted(meter, delivery.network).await;
         if !matches!(is_admitted, Ok(true)) {
-            outcomes.unchanged(delivery);
+            outcomes.settled.failed.push(delivery);
             return is_admitted.map(drop);
         }
         let sent = mail.send(&to, &delivery.body).await;
@@ -289,9 +279,8 @@ impl Mailing {
     /// Returns the undecided emails to the queue, for others to send: this worker stops.
     pub async fn end(self, deliveries: Deliveries<'_>) -> Result<(), StoreError> {
         let mut outcomes = Outcomes::new(deliveries);
-        for mail in self.undecided {
-            outcomes.unchanged(mail.delivery);
-        }
+        let undecided = self.undecided.into_iter();
+        outcomes.settled.failed = undecided.map(|mail| mail.delivery).collect();
         outcomes.store().await
     }
 
@@ -302,7 +291,7 @@ impl Mailing {
         let mut reason = String::new();
         for mut mail in self.undecided.drain(..) {
             mail.delivery.due_at = now;
-            outcomes.unchanged(mail.delivery);
+            outcomes.settled.failed.push(mail.delivery);
             reason = mail.error;
         }
         let pause = ChannelPause {
@@ -326,18 +315,16 @@ pub async fn deliver_mail(
     let turn = mailing.turn(now);
     // One email may take twenty minutes: less than its lease.
     let due = deliveries.queue.take_due(Channel::Mail, 1, &turn, now);
-    let due = due.await?.pop();
-    let count = usize::from(due.is_some());
     let mut outcomes = Outcomes::new(deliveries);
-    let ended = match due {
+    let ended = match due.await?.pop() {
         Some(delivery) => {
             let attempt = mailing.attempt(delivery, mail, contacts, &mut outcomes);
-            attempt.await
+            attempt.await.map(|()| 1)
         }
-        None => mailing.undecided(&mut outcomes),
+        None => mailing.undecided(&mut outcomes).map(|()| 0),
     };
     outcomes.store().await?;
-    ended.map(|()| count)
+    ended
 }
 
 /// True if the contact has confirmed by an earlier email. If the store can't say, the email is sent.

@@ -7,8 +7,8 @@ use crate::domain::{
 use crate::metrics::WebhookMetrics;
 use crate::ports::{ContactStore, Entropy, LimiterError, StoreError, WebhookSender, random};
 
+use super::contacts::notice;
 use super::meter::{ChargeError, Meter};
-use super::notices::notice;
 use super::opt_in::OptIn;
 
 #[derive(Clone, Copy)]
@@ -148,15 +148,11 @@ async fn sign_up(
         notice,
         is_to_be_confirmed: newsletter.opt_in.is_some(),
     };
-    let subscription = match newsletter.contacts.keep(sign_up).await {
-        Ok(subscription) => subscription,
-        Err(error) => {
-            if let Some(mail) = mail {
-                meter.refund_all(mail).await;
-            }
-            return Err(error.into());
-        }
-    };
+    let kept = newsletter.contacts.keep(sign_up).await;
+    if let (Err(_), Some(mail)) = (&kept, mail) {
+        meter.refund_all(mail).await;
+    }
+    let subscription = kept?;
     match subscription {
         Subscription::Created => meter.metrics.sign_ups.increase(),
         Subscription::Renewed { .. } => meter.metrics.renewals.increase(),
@@ -203,11 +199,8 @@ fn origin(key: &MacKey, limiter_key: &MacKey, client: &Client) -> Origin {
 
 /// A client learns only of its own earlier sign-ups, and nothing if it may be several people.
 fn already_exists(client: &Client, subscription: Subscription) -> Option<bool> {
-    let by_same_client = matches!(
-        subscription,
-        Subscription::Renewed {
-            by_same_client: true
-        }
-    );
-    (!client.may_be_shared).then_some(by_same_client)
+    let own = Subscription::Renewed {
+        by_same_client: true,
+    };
+    (!client.may_be_shared).then_some(subscription == own)
 }

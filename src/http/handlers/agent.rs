@@ -13,8 +13,7 @@ use crate::http::request::json;
 use crate::http::{
     BodyRule, Code, Endpoint, Errors, JsonObject, Problem, Reply, RequestContext, Unknown,
 };
-use crate::usecases::issue_token::{IssueTokenError, issue_token};
-use crate::usecases::register_agent::register_agent;
+use crate::usecases::agents::{IssueTokenError, issue_token, register_agent};
 use crate::usecases::revoke::{Revoked, revoke as revoke_credential};
 
 use crate::http::handlers::TIER;

@@ -3,8 +3,8 @@
 
 use crate::http::{Code, Problem};
 use crate::ports::StoreError;
+use crate::usecases::agents::IssueTokenError;
 use crate::usecases::issue_key::IssueError;
-use crate::usecases::issue_token::IssueTokenError;
 use crate::usecases::meter::ChargeError;
 use crate::usecases::subscribe::{SignUpFailure, SubscribeError};
 

@@ -18,8 +18,7 @@ use crate::http::endpoint::later;
 use crate::http::request::{form, negotiate};
 use crate::http::{BodyRule, Endpoint, Problem, Reply, RequestContext};
 use crate::usecases::admit::admit_network;
-use crate::usecases::confirm::confirm;
-use crate::usecases::leave::leave;
+use crate::usecases::contacts::{confirm, leave};
 
 pub(crate) const ASK_LEAVE: Endpoint = Endpoint {
     name: "newsletter.leave",
@@ -57,7 +56,7 @@ pub(crate) const CONFIRM: Endpoint = Endpoint {
 /// Asks the contact to confirm the unsubscribe.
 async fn ask_leave(context: RequestContext) -> Result<Reply, Problem> {
     let linked = linked(&context).await?;
-    let state = match linked.as_ref().map(|(_, contact)| contact.status()) {
+    let state = match linked.as_ref().map(Contact::status) {
         Some(ContactStatus::Pending | ContactStatus::Subscribed) => "leave",
         Some(ContactStatus::Unsubscribed) => "left-again",
         None => "left-unknown",
@@ -68,7 +67,7 @@ async fn ask_leave(context: RequestContext) -> Result<Reply, Problem> {
 async fn take_leave(context: RequestContext) -> Result<Reply, Problem> {
     let linked = linked(&context).await?;
     let state = match &linked {
-        Some((token, contact)) => unsubscribe(&context, token, contact).await?,
+        Some(contact) => unsubscribe(&context, contact).await?,
         None => "left-unknown",
     };
     contact_page(&context, linked, state)
@@ -76,7 +75,7 @@ async fn take_leave(context: RequestContext) -> Result<Reply, Problem> {
 
 async fn ask_confirm(context: RequestContext) -> Result<Reply, Problem> {
     let linked = linked(&context).await?;
-    let state = match linked.as_ref().map(|(_, contact)| contact.status()) {
+    let state = match linked.as_ref().map(Contact::status) {
         Some(ContactStatus::Pending) => {
             context.app().metrics.confirmations.shown.increase();
             "confirm"
@@ -91,7 +90,7 @@ async fn ask_confirm(context: RequestContext) -> Result<Reply, Problem> {
 async fn take_answer(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
     let sent = form::parse(&body);
     let (answer, linked) = (sent.first("answer"), linked(&context).await?);
-    let Some((token, contact)) = &linked else {
+    let Some(contact) = &linked else {
         // A second press on the button that removes the address says that it is removed.
         let is_removed = answer == Some("refuse");
         let state = if is_removed { "refused" } else { "unconfirmed" };
@@ -102,15 +101,14 @@ async fn take_answer(context: RequestContext, body: Bytes) -> Result<Reply, Prob
         Some("confirm") => {
             let ip = app.settings.keeps_consent_ip.then_some(context.address);
             let (contacts, metrics) = (&*app.contacts, &app.metrics);
-            let webhook = app.webhook.as_deref();
-            let (link, now) = ((token, contact), context.now);
-            if !confirm(contacts, webhook, metrics, link, ip, now).await? {
+            let (webhook, now) = (app.webhook.as_deref(), context.now);
+            if !confirm(contacts, webhook, metrics, contact, ip, now).await? {
                 // Perhaps it was confirmed by another click a moment ago, or refused.
                 return ask_confirm(context).await;
             }
             "confirmed"
         }
-        Some("refuse") => unsubscribe(&context, token, contact).await?,
+        Some("refuse") => unsubscribe(&context, contact).await?,
         // The form of another page.
         Some(_) | None => return ask_confirm(context).await,
     };
@@ -118,14 +116,10 @@ async fn take_answer(context: RequestContext, body: Bytes) -> Result<Reply, Prob
 }
 
 /// Unsubscribes `contact`. Returns the state of its page.
-async fn unsubscribe(
-    context: &RequestContext,
-    token: &LeaveToken,
-    contact: &Contact,
-) -> Result<&'static str, Problem> {
+async fn unsubscribe(context: &RequestContext, contact: &Contact) -> Result<&'static str, Problem> {
     let (app, now) = (context.app(), context.now);
-    let (webhook, link) = (app.webhook.as_deref(), (token, contact));
-    leave(&*app.contacts, webhook, &app.metrics, link, now).await?;
+    let webhook = app.webhook.as_deref();
+    leave(&*app.contacts, webhook, &app.metrics, contact, now).await?;
     Ok(match contact.status() {
         // It gets no email for a while.
         ContactStatus::Pending => "refused",
@@ -134,17 +128,15 @@ async fn unsubscribe(
     })
 }
 
-type Linked = Option<(LeaveToken, Contact)>;
-
-/// The token and the contact of the link. For an unknown link, its network is charged: rendering the page costs much
+/// The contact of the link. For an unknown link, its network is charged: rendering the page costs much
 /// more than a refusal. A valid link works however many requests its network has sent.
-async fn linked(context: &RequestContext) -> Result<Linked, Problem> {
+async fn linked(context: &RequestContext) -> Result<Option<Contact>, Problem> {
     let app = context.app();
     let path = context.parts.uri.path();
     if let Some(token) = path.rsplit('/').next().and_then(LeaveToken::parse)
         && let Some(contact) = app.contacts.find_by_token(&token).await?
     {
-        return Ok(Some((token, contact)));
+        return Ok(Some(contact));
     }
     let decision = admit_network(app.meter(), context.now, &context.client).await?;
     match decision.is_refused() {
@@ -155,8 +147,11 @@ async fn linked(context: &RequestContext) -> Result<Linked, Problem> {
 
 /// A page in the language in which the contact signed up, with its masked address and the messages whose names begin
 /// with `state`.
-fn contact_page(context: &RequestContext, linked: Linked, state: &str) -> Result<Reply, Problem> {
-    let contact = linked.map(|(_, contact)| contact);
+fn contact_page(
+    context: &RequestContext,
+    contact: Option<Contact>,
+    state: &str,
+) -> Result<Reply, Problem> {
     let address = contact.as_ref().map(|contact| contact.email.masked());
     let language = contact.and_then(|contact| contact.consent?.language);
     let asked = || negotiate::language(&context.parts);

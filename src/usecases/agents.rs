@@ -1,7 +1,7 @@
-//! Issuing an access token for a client id and its secret.
+//! Registering agents, and issuing them access tokens. Nothing is stored: registrations and tokens carry a MAC.
 
 use crate::domain::{AccessToken, Client, Decision, PolicyName, Registration, Timestamp};
-use crate::ports::StoreError;
+use crate::ports::{Entropy, StoreError, random};
 
 use super::admit::Credentials;
 use super::meter::{ChargeError, Meter};
@@ -28,6 +28,18 @@ pub enum IssueTokenError {
     Store(#[from] StoreError),
 }
 
+/// Registers an agent and issues its first token.
+pub async fn register_agent(
+    entropy: &dyn Entropy,
+    meter: Meter<'_>,
+    now: Timestamp,
+    client: &Client,
+) -> Result<TokenIssued, ChargeError> {
+    let issued = issue(meter, client, Registration::new(random(entropy), now), now).await?;
+    meter.metrics.agents.increase();
+    Ok(issued)
+}
+
 /// Issues a token for the registration `client_id`. Failed attempts are not charged to `agents`: a secret of
 /// 256 bits can't be guessed.
 pub async fn issue_token(
@@ -45,6 +57,15 @@ pub async fn issue_token(
     if credentials.revocations.is_revoked(&registration).await? {
         return Err(IssueTokenError::InvalidClient);
     }
+    Ok(issue(meter, client, registration, now).await?)
+}
+
+async fn issue(
+    meter: Meter<'_>,
+    client: &Client,
+    registration: Registration,
+    now: Timestamp,
+) -> Result<TokenIssued, ChargeError> {
     let subjects = [(PolicyName::Agents, client.network_subject())];
     let charged = meter.charge(client.network, &subjects, now).await?;
     Ok(TokenIssued {
