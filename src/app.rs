@@ -10,10 +10,10 @@ use crate::ports::{
 };
 use crate::usecases::admit::Credentials;
 use crate::usecases::ask_assistant::Assistant;
+use crate::usecases::contacts::Newsletter;
 use crate::usecases::deliver::Deliveries;
 use crate::usecases::meter::Meter;
 use crate::usecases::opt_in::OptIn;
-use crate::usecases::subscribe::Newsletter;
 
 /// The service's ports and settings. Built once, by `main` or by a test.
 pub struct App {
@@ -77,9 +77,10 @@ impl App {
         }
     }
 
-    /// Dependencies of sign-ups.
+    /// Dependencies of changes to contacts.
     pub fn newsletter(&self) -> Newsletter<'_> {
         Newsletter {
+            meter: self.meter(),
             contacts: &*self.contacts,
             provider: self.provider.as_deref(),
             origin_key: &self.secrets.origin,
@@ -115,6 +116,7 @@ impl App {
     /// Dependencies of chat turns.
     pub fn assistant(&self) -> Assistant<'_> {
         Assistant {
+            meter: self.meter(),
             model: &*self.model,
             fallback: self.model_fallback.as_deref(),
             questions: &*self.questions,

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Deserializer, Value};
 
 use crate::config::{AskingCommand, OutputForm};
-use crate::domain::printable;
+use crate::domain::{printable, under};
 use crate::operator::words::templates;
 
 use super::client::{Client, other_version};
@@ -21,9 +21,7 @@ const ANSWERS: &str = include_str!("../../data/help/answers.txt");
 
 /// The template of this name.
 fn template(name: &str) -> &'static str {
-    let heading = format!("\n# {name}\n");
-    let text = ANSWERS.split_once(&heading).map_or("", |(_, text)| text);
-    text.split("\n# ").next().unwrap_or_default()
+    under(ANSWERS, &format!("# {name}"))
 }
 
 /// Renders templates. No value is longer than a line, and there are none in place of null.

@@ -22,9 +22,9 @@ use crate::ports::Clock as _;
 use crate::wiring::{self, OwnCertificate, engines};
 
 use super::client::{Client, End};
-use super::findings::{Checked, Findings, failed, ok, warning};
 use super::network;
 use super::outcome::{CommandError, Done};
+use super::output::{Checked, Findings, failed, ok, warning};
 use super::settings::become_owner;
 
 /// Renewal usually happens with a third of the lifetime left. With less than this part left, it must have

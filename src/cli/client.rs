@@ -18,7 +18,7 @@ use crate::config::{Args, OutputForm};
 use crate::operator::operate;
 use crate::operator::operation::{Answer, Lines, OperatorRequest};
 use crate::operator::socket::{
-    AnswerHead, Failure, RequestHead, message_lines, read_head, read_rows, write_message,
+    Failure, RequestHead, message_lines, read_head, read_rows, write_message,
 };
 use crate::wiring::stores::{Stores, open_stopped};
 
@@ -143,15 +143,15 @@ async fn ask_service(
         // It waits for the rest of an incomplete request.
         written => written.map_err(|error| broken_off(&error))?,
     }
-    let head = read_head::<AnswerHead>(&mut lines).await;
-    let head = head.map_err(|error| {
+    let head = read_head::<Option<Failure>>(&mut lines).await;
+    let failure = head.map_err(|error| {
         if error.kind() == io::ErrorKind::InvalidData {
             other_version(error)
         } else {
             broken_off(&error)
         }
     })?;
-    if let Some(failure) = head.failure {
+    if let Some(failure) = failure {
         return Err(failure.into());
     }
     let lines = read_rows(lines).map_err(|error| broken_off(&error));

@@ -13,7 +13,7 @@ use crate::adapters::files::part_file::PartFile;
 use crate::config::{Args, ContactFilter, ExportArgs, ForgetArgs, ImportArgs, OutputForm};
 use crate::domain::{ContactStatus, EmailAddress};
 use crate::operator::contact_csv;
-use crate::operator::contacts::{COUNT, ErasureReport, FORGET, LIST};
+use crate::operator::contacts::{COUNT, FORGET, LIST};
 use crate::operator::import::{IMPORT, ImportReport};
 
 use super::answers::{fields, table};
@@ -140,17 +140,20 @@ pub(super) async fn forget(args: &ForgetArgs, client: &Client) -> Result<Done, C
         count => format!("{} addresses", grouped(count as u64)),
     };
     obtain(args.consent, &format!("erase {addresses} for good")).await?;
-    let report: ErasureReport = client.one(FORGET, json!({"email": emails})).await?;
+    let report: Value = client.one(FORGET, json!({"email": emails})).await?;
+    let addresses = member(&report, "addresses")?.as_array();
+    let addresses = addresses.map(Vec::as_slice).unwrap_or_default();
     show(client.form, &report, |output| {
-        table(output, "contacts forget: addresses", &report.addresses)?;
+        table(output, "contacts forget: addresses", addresses)?;
         output.line("")?;
         fields(output, FORGET, &report)
     })?;
-    if let (Some(remaining), false) = (&report.remaining, client.form.json) {
+    let remaining = member(&report, "remaining")?.as_str();
+    if let (Some(remaining), false) = (remaining, client.form.json) {
         note(remaining);
     }
-    let all_known = report.addresses.iter().all(|row| row.was_known);
-    Ok(if all_known && report.remaining.is_none() {
+    let all_known = addresses.iter().all(|row| row["was_known"] == true);
+    Ok(if all_known && remaining.is_none() {
         Done::Whole
     } else {
         Done::InPart

@@ -177,10 +177,7 @@ async fn expire(app: &App, kept_ms: u64) {
 }
 
 async fn pause(length: Duration, stop: &CancellationToken) {
-    tokio::select! {
-        () = sleep(length) => {}
-        () = stop.cancelled() => {}
-    }
+    let _ = stop.run_until_cancelled(sleep(length)).await;
 }
 
 /// Logs the first of several failures, and their end.

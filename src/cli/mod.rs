@@ -7,10 +7,9 @@
 //! | `output`, `answers`, `outcome` | printing, and the outcomes of commands |
 //! | `input`, `contact_file`, `import_columns`, `signals` | input of commands, confirmations, and interruption |
 //! | `asked` | commands that ask the service |
-//! | `contacts`, `migration`, `store` | the longer ones of these, and those that work on files or a database |
-//! | `check`, `network`, `findings` | checks of flags, files and the machine |
+//! | `contacts`, `store` | the longer ones of these, and those that work on files or a database |
+//! | `check`, `network` | checks of flags, files and the machine |
 //! | `settings` | the service's file of settings, and its user, for commands |
-//! | `handbook` | the handbook, which is part of the program |
 //!
 //! Exit status: 0 done, 1 failed, 2 wrong flags or input, 3 done in part, 130 interrupted.
 
@@ -22,11 +21,8 @@ mod client;
 mod contact_file;
 mod contacts;
 mod delivering;
-mod findings;
-mod handbook;
 mod import_columns;
 mod input;
-mod migration;
 mod network;
 mod outcome;
 mod output;
@@ -68,9 +64,9 @@ pub async fn run(command: Command, form: OutputForm, args: &Args) -> Result<Done
             let work = async |client: &Client| store::compact(client).await;
             with_client(Client::open(args, false, form).await?, work).await
         }
-        Command::Migrate => migration::migrate(form, args).await,
-        Command::Move(consent) => migration::move_to_store(consent, form, args).await,
-        Command::Handbook { topic } => handbook::print(topic.as_deref()),
+        Command::Migrate => store::migrate(form, args).await,
+        Command::Move(consent) => store::move_to_store(consent, form, args).await,
+        Command::Handbook { topic } => handbook(topic.as_deref()),
         Command::Check => check::check(args, false, form).await,
         Command::Doctor => check::check(args, true, form).await,
         Command::Completions { shell } => output::print(&config::completions(shell)),
@@ -110,4 +106,26 @@ async fn with_client(
     let closed = client.close().await;
     let done = ended?;
     closed.map(|()| done)
+}
+
+const README: &str = include_str!("../../README.md");
+
+/// Prints the handbook's file of `topic` unchanged, or the list of topics.
+fn handbook(topic: Option<&str>) -> Result<Done, CommandError> {
+    let found = config::TOPICS.iter().find(|(name, _)| topic == Some(name));
+    match found {
+        Some((_, text)) => output::print(text.as_bytes()),
+        None => output::print(contents().as_bytes()),
+    }
+}
+
+/// The rows of README's table, such as `| [install](data/handbook/install.md) | packages |`.
+fn contents() -> String {
+    let rows = README.lines().filter_map(|line| {
+        let (_, row) = line.split_once("](data/handbook/")?;
+        let (name, about) = row.strip_suffix(" |")?.split_once(".md) | ")?;
+        Some(format!("{name:13}  {about}\n"))
+    });
+    rows.chain(["\nlanding-api handbook TOPIC prints one.\n".to_owned()])
+        .collect()
 }

@@ -13,7 +13,7 @@ use crate::metrics::Metrics;
 use crate::site::Site;
 use crate::wiring::{self, OwnCertificate, engines};
 
-use super::findings::{Checked, Findings, failed, ok, warning};
+use super::output::{Checked, Findings, failed, ok, warning};
 
 const HEALTH: &str = "/api/v1/health";
 /// An address for documentation (RFC 5737), which no client has.

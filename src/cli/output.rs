@@ -1,10 +1,13 @@
-//! Printing, for people or as JSON.
+//! Printing, for people or as JSON: results, and the findings of a check, each a verdict and its reason, in a line that says
+//! what to do.
 
+use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write as _};
 
 use anstream::AutoStream;
 use clap::builder::styling::{AnsiColor, Style};
 use serde::Serialize;
+use serde_json::json;
 
 use crate::config::OutputForm;
 use crate::domain::printable;
@@ -14,9 +17,9 @@ use super::outcome::{CommandError, Done};
 pub(super) use crate::operator::words::{grouped, plural};
 
 const HEADING: Style = Style::new().bold();
-pub(super) const GOOD: Style = AnsiColor::Green.on_default().bold();
-pub(super) const ERROR: Style = AnsiColor::Red.on_default().bold();
-pub(super) const NOTE: Style = AnsiColor::Yellow.on_default().bold();
+const GOOD: Style = AnsiColor::Green.on_default().bold();
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+const NOTE: Style = AnsiColor::Yellow.on_default().bold();
 
 /// Bytes printed at a time.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -55,7 +58,7 @@ impl Output {
     }
 
     /// Prints a name in a style, padded to `width` columns, and a value.
-    pub(super) fn field(
+    fn field(
         &mut self,
         (style, name): (Style, &str),
         width: usize,
@@ -140,5 +143,63 @@ pub fn report(error: &CommandError) {
         let error = error.to_string();
         let error = printable(&error, &[]);
         let _ = writeln!(anstream::stderr(), "{ERROR}error{ERROR:#}: {error}");
+    }
+}
+
+const FAILED: &str = "failed";
+
+/// A verdict, its colour, and its reason.
+pub(super) struct Checked(&'static str, Style, String);
+
+pub(super) fn ok(text: impl Into<String>) -> Checked {
+    Checked("ok", GOOD, text.into())
+}
+
+/// Possibly unintended.
+pub(super) fn warning(text: impl Into<String>) -> Checked {
+    Checked("warning", NOTE, text.into())
+}
+
+/// Broken.
+pub(super) fn failed(text: impl Display) -> Checked {
+    Checked(FAILED, ERROR, text.to_string())
+}
+
+impl<T: Into<String>, E: Display> From<Result<T, E>> for Checked {
+    fn from(found: Result<T, E>) -> Self {
+        found.map_or_else(failed, ok)
+    }
+}
+
+/// Findings by subject, in order.
+#[derive(Default)]
+pub(super) struct Findings(Vec<(&'static str, Checked)>);
+
+impl Findings {
+    pub(super) fn add(&mut self, subject: &'static str, checked: impl Into<Checked>) {
+        self.0.push((subject, checked.into()));
+    }
+
+    /// Prints them. If any failed, the command ends with `error` of their number.
+    pub(super) fn print(
+        &self,
+        form: OutputForm,
+        error: fn(String) -> CommandError,
+    ) -> Result<Done, CommandError> {
+        let mut output = Output::new(form);
+        for (subject, Checked(verdict, style, text)) in &self.0 {
+            if form.json {
+                let value = json!({"verdict": verdict, "subject": subject, "text": text});
+                output.json(&value)?;
+            } else {
+                output.field((*style, verdict), 7, &format!("{subject}: {text}"))?;
+            }
+        }
+        output.flush()?;
+        let failed = self.0.iter().filter(|(_, checked)| checked.0 == FAILED);
+        match failed.count() as u64 {
+            0 => Ok(Done::Whole),
+            count => Err(error(plural(count, "check") + " failed, see above")),
+        }
     }
 }

@@ -311,9 +311,8 @@ fn stop_signal(
             tracing::warn!("second signal: stopping at once");
             interrupt.cancel();
         });
-        tokio::select! {
-            () = sleep(drain_notice) => {}
-            () = stopped_at_once.cancelled() => {}
-        }
+        let _ = stopped_at_once
+            .run_until_cancelled(sleep(drain_notice))
+            .await;
     })
 }

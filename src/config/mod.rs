@@ -14,7 +14,6 @@ mod acme;
 mod args;
 mod commands;
 mod engines;
-mod given;
 mod mail;
 mod model;
 mod values;
@@ -31,13 +30,14 @@ pub use clap_complete::Shell;
 use clap_mangen::Man;
 
 pub use acme::AcmeArgs;
-pub use args::{Args, LogFormat, WebhookMode};
+pub use args::{Args, GivenFlags, LogFormat, WebhookMode};
 pub use commands::*;
 pub use engines::EngineArgs;
-pub use given::GivenFlags;
 pub use mail::MailArgs;
 pub use model::{ModelArgs, ModelParam};
 pub use values::SecretUrl;
+
+use crate::domain::under;
 
 /// End of each command's help, under `# ` and its name; the program's own has no name.
 const EXAMPLES: &str = include_str!("../../data/help/examples.txt");
@@ -215,10 +215,7 @@ fn with_examples(command: clap::Command, heading: &str) -> clap::Command {
 
 /// The text under `heading` in [`EXAMPLES`].
 fn examples(heading: &str) -> &'static str {
-    let heading = format!("\n{heading}\n");
-    let text = EXAMPLES.split_once(&heading).map_or("", |(_, text)| text);
-    let text = text.split("\n#").next().unwrap_or_default();
-    text.trim_end()
+    under(EXAMPLES, heading).trim_end()
 }
 
 /// Fails if a service flag precedes a command, unless all commands accept it: those may appear anywhere.

@@ -9,7 +9,7 @@ use ipnet::IpNet;
 use url::{Host, Url};
 
 use crate::domain::{
-    BlockedNetwork, DAY_MS, EmailAddress, PolicyName, Quota, Timestamp, macros::hidden,
+    BlockedNetwork, DAY_MS, EmailAddress, EmailError, PolicyName, Quota, Timestamp, macros::hidden,
     time::parse_duration_ms,
 };
 
@@ -25,14 +25,14 @@ pub(super) fn engine_url(text: &str) -> Result<SecretUrl, Infallible> {
 }
 
 /// An `http` or `https` URL without credentials.
-pub(super) fn http_url(text: &str) -> Result<Url, String> {
+pub(super) fn http_url(text: &str) -> Result<Url, &'static str> {
     const FORM: &str = "must be an absolute URL such as https://example.com";
     let url = Url::parse(text).map_err(|_no_url| FORM)?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return Err(FORM.to_owned());
+        return Err(FORM);
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("must not contain a user name or password".to_owned());
+        return Err("must not contain a user name or password");
     }
     Ok(url)
 }
@@ -42,7 +42,7 @@ fn trimmed(url: &Url) -> String {
     url.as_str().trim_end_matches('/').to_owned()
 }
 
-pub(super) fn link(text: &str) -> Result<String, String> {
+pub(super) fn link(text: &str) -> Result<String, &'static str> {
     http_url(text).map(|url| trimmed(&url))
 }
 
@@ -72,12 +72,12 @@ pub(super) fn suggestion(text: &str) -> Result<String, String> {
 }
 
 /// An origin (RFC 6454), serialised as browsers do.
-fn origin(text: &str) -> Result<String, String> {
+fn origin(text: &str) -> Result<String, &'static str> {
     let url = http_url(text)?;
     let origin = url.origin().ascii_serialization();
     // The parser adds the slash of an empty path, so a typed one needs a check of its own.
     if trimmed(&url) != origin || text.ends_with('/') {
-        return Err("must be an origin such as https://example.com, without a path".to_owned());
+        return Err("must be an origin such as https://example.com, without a path");
     }
     Ok(origin)
 }
@@ -87,14 +87,14 @@ pub(super) fn ip(text: &str) -> Result<IpAddr, &'static str> {
         .map_err(|_no_address| "must be an IP address such as 203.0.113.7 or 2001:db8::1")
 }
 
-pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_no_address| {
-        "must be an address and a port, such as 127.0.0.1:8080 or [::1]:8080".to_owned()
-    })
+pub(super) fn address(text: &str) -> Result<SocketAddr, &'static str> {
+    text.parse().map_err(
+        |_no_address| "must be an address and a port, such as 127.0.0.1:8080 or [::1]:8080",
+    )
 }
 
 /// An address reachable only from this machine.
-pub(super) fn loopback(text: &str) -> Result<SocketAddr, String> {
+pub(super) fn loopback(text: &str) -> Result<SocketAddr, &'static str> {
     let address = address(text)?;
     if address.ip().is_loopback() {
         return Ok(address);
@@ -102,8 +102,7 @@ pub(super) fn loopback(text: &str) -> Result<SocketAddr, String> {
     Err(
         "must be a loopback address, such as 127.0.0.1:9090, because the page shows contacts and has no \
          TLS; to reach it from elsewhere, use an SSH tunnel (ssh -L 9090:127.0.0.1:9090 HOST) or a proxy \
-         with TLS and a login of its own"
-            .to_owned(),
+         with TLS and a login of its own",
     )
 }
 
@@ -115,7 +114,7 @@ pub(super) fn is_label(label: &str) -> bool {
 }
 
 /// An origin whose host is safe in every document, unescaped.
-pub(super) fn base_url(text: &str) -> Result<String, String> {
+pub(super) fn base_url(text: &str) -> Result<String, &'static str> {
     let url = http_url(text)?;
     let is_host = match url.host() {
         Some(Host::Domain(name)) => name.split('.').all(is_label),
@@ -123,55 +122,54 @@ pub(super) fn base_url(text: &str) -> Result<String, String> {
         None => false,
     };
     if !is_host {
-        return Err("must have a host name of letters, digits, hyphens and single dots".to_owned());
+        return Err("must have a host name of letters, digits, hyphens and single dots");
     }
     if url.port() == Some(0) {
-        return Err("must have a port above 0".to_owned());
+        return Err("must have a port above 0");
     }
     origin(text)
 }
 
-pub(super) fn allowed_origin(text: &str) -> Result<String, String> {
+pub(super) fn allowed_origin(text: &str) -> Result<String, &'static str> {
     if text.contains('*') {
         return Err(
-            "must be a single origin: responses differ by visitor, so patterns are not supported"
-                .to_owned(),
+            "must be a single origin: responses differ by visitor, so patterns are not supported",
         );
     }
     if text == "null" {
-        return Err("must not be null: any sandboxed page has that origin".to_owned());
+        return Err("must not be null: any sandboxed page has that origin");
     }
     origin(text)
 }
 
-pub(super) fn webhook_url(text: &str) -> Result<SecretUrl, String> {
+pub(super) fn webhook_url(text: &str) -> Result<SecretUrl, &'static str> {
     let url = http_url(text)?;
     if url.fragment().is_some() {
-        return Err("must not have a fragment".to_owned());
+        return Err("must not have a fragment");
     }
     Ok(SecretUrl(url.into()))
 }
 
-pub(super) fn model_url(text: &str) -> Result<String, String> {
+pub(super) fn model_url(text: &str) -> Result<String, &'static str> {
     let url = http_url(text)?;
     if url.query().is_some() || url.fragment().is_some() {
-        return Err("must not contain a query or a fragment".to_owned());
+        return Err("must not contain a query or a fragment");
     }
     let base = trimmed(&url);
     if base.ends_with("/chat/completions") {
-        return Err("must be the base of the API, without /chat/completions".to_owned());
+        return Err("must be the base of the API, without /chat/completions");
     }
     Ok(base)
 }
 
-pub(super) fn network(text: &str) -> Result<IpNet, String> {
+pub(super) fn network(text: &str) -> Result<IpNet, &'static str> {
     let parsed = text.parse::<IpNet>();
     let network = parsed
         .or_else(|_not_a_network| text.parse::<IpAddr>().map(IpNet::from))
         .map_err(|_nor_an_address| "must be a network such as 10.0.0.0/8, or an address")?;
     // It is compared with addresses in the form of IPv4.
     if matches!(network.network(), IpAddr::V6(address) if address.to_ipv4_mapped().is_some()) {
-        return Err("must be written as an IPv4 network, such as 10.0.0.0/8".to_owned());
+        return Err("must be written as an IPv4 network, such as 10.0.0.0/8");
     }
     Ok(network.trunc())
 }
@@ -210,11 +208,8 @@ pub(super) fn blocked(text: &str) -> Result<String, String> {
 }
 
 /// An address, in lower case.
-pub(super) fn email(text: &str) -> Result<String, String> {
-    let parsed = EmailAddress::parse(text);
-    parsed
-        .map(|address| address.as_str().to_owned())
-        .map_err(|error| error.to_string())
+pub(super) fn email(text: &str) -> Result<String, EmailError> {
+    EmailAddress::parse(text).map(|address| address.as_str().to_owned())
 }
 
 pub(super) fn time(text: &str) -> Result<String, &'static str> {

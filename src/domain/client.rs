@@ -8,8 +8,8 @@ use super::credential::Fingerprint;
 use super::email::EmailAddress;
 use super::macros::{bytes, hidden};
 use super::policy::PolicyName;
-use super::quota_token::QuotaToken;
 use super::secret::MacKey;
+use super::tokens::QuotaToken;
 
 /// The counted part of an IP address: a whole IPv4 address, or the /56 of an IPv6 address, which is what many
 /// providers assign to a home (RFC 6177).

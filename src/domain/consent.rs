@@ -69,14 +69,6 @@ impl Confirmation {
     pub fn mail_ended_at(&self) -> Option<Timestamp> {
         self.mailed_at.max(self.undeliverable_at)
     }
-
-    /// Records the end of the email that asks for it.
-    pub const fn note_mail(&mut self, outcome: MailOutcome, at: Timestamp) {
-        match outcome {
-            MailOutcome::Taken => (self.mailed_at, self.undeliverable_at) = (Some(at), None),
-            MailOutcome::Refused => self.undeliverable_at = Some(at),
-        }
-    }
 }
 
 /// Key of a consent text, which is stored once for all its contacts: the first half of its BLAKE3 hash.

@@ -18,9 +18,7 @@ pub struct SignUp {
     pub email: EmailAddress,
     /// The client.
     pub origin: Origin,
-    /// When it was made.
-    pub at: Timestamp,
-    /// Details of the consent.
+    /// Details of the consent, with the time of the request.
     pub consent: Consent,
     /// The text of the consent's digest.
     pub consent_text: Option<String>,
@@ -162,15 +160,12 @@ impl Contact {
 
     /// A contact created by a sign-up.
     pub fn created(sign_up: SignUp) -> Self {
+        let (at, token) = (sign_up.consent.at, Some(sign_up.leave_token));
         Self {
-            email: sign_up.email,
             signers: Signers::from_iter([sign_up.origin]),
-            subscribed_at: sign_up.at,
-            last_seen_at: sign_up.at,
             consent: Some(sign_up.consent),
             confirmation: sign_up.is_to_be_confirmed.then(Confirmation::default),
-            left_at: None,
-            leave_token: Some(sign_up.leave_token),
+            ..Self::imported(sign_up.email, at, None, token)
         }
     }
 
@@ -198,7 +193,7 @@ impl Contact {
     /// emails already sent have to work. An unconfirmed contact stays unconfirmed. True if the client is one
     /// of the [`Signers`].
     pub fn renew(&mut self, sign_up: SignUp) -> bool {
-        self.last_seen_at = sign_up.at;
+        self.last_seen_at = sign_up.consent.at;
         if self.status() == ContactStatus::Unsubscribed {
             (self.consent, self.leave_token) = (None, None);
             self.confirmation = sign_up.is_to_be_confirmed.then(Confirmation::default);
@@ -251,7 +246,10 @@ impl Contact {
     pub fn note_mail(&mut self, outcome: MailOutcome, at: Timestamp) -> bool {
         let is_pending = self.is_pending();
         if let Some(confirmation) = self.confirmation.as_mut().filter(|_| is_pending) {
-            confirmation.note_mail(outcome, at);
+            if outcome == MailOutcome::Taken {
+                confirmation.mailed_at = Some(at);
+            }
+            confirmation.undeliverable_at = (outcome == MailOutcome::Refused).then_some(at);
         }
         is_pending
     }

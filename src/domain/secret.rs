@@ -164,10 +164,8 @@ impl MacKey {
 
     /// The first 16 bytes of [`MacKey::hash`].
     pub fn hash16(&self, parts: &[&[u8]]) -> [u8; 16] {
-        let mut short = [0; 16];
         let hash = self.hash(parts);
-        short.copy_from_slice(hash.as_bytes().split_at(16).0);
-        short
+        *hash.as_bytes().first_chunk().unwrap_or(&[0; 16])
     }
 }
 
@@ -178,7 +176,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::domain::quota_token::QuotaToken;
+    use crate::domain::QuotaToken;
 
     #[test]
     fn parts_cannot_be_shifted_into_each_other() {

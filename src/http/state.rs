@@ -6,7 +6,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::app::App;
 use crate::site::Site;
-use crate::site::page_writer::PageWriter;
+use crate::site::templates::Templates;
 use crate::site::tools::Toolbox;
 
 use crate::http::AllowedOrigins;
@@ -23,7 +23,7 @@ pub(crate) struct ServerState {
     pub(crate) documents: Documents,
     pub(crate) toolbox: Toolbox,
     /// Renders pages that are no documents.
-    pub(crate) page_writer: PageWriter,
+    pub(crate) templates: Arc<Templates>,
     /// The body of the health answer, which is always the same. Static, so that it has no reference count that
     /// all cores share.
     pub(crate) health: &'static [u8],
@@ -59,7 +59,7 @@ impl ServerState {
             app,
             documents: Documents::new(&site.documents),
             toolbox: site.toolbox.clone(),
-            page_writer: site.page_writer.clone(),
+            templates: Arc::clone(&site.templates),
             health: health.to_string().leak().as_bytes(),
             unfinished: TaskTracker::new(),
             origins,

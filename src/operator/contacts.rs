@@ -5,7 +5,6 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::app::App;
@@ -165,35 +164,12 @@ fn period(params: &Params) -> Result<[Option<Timestamp>; 2], OperatorError> {
     ])
 }
 
-/// Outcome of an erasure request, for the operator's records.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct ErasureReport {
-    /// When it was done, in RFC 3339.
-    pub at: String,
-    /// The version of the service.
-    pub version: String,
-    pub addresses: Vec<ErasedAddress>,
-    /// Number of deliveries to one of them that were in flight.
-    pub in_flight: u64,
-    /// The file that may still contain one of them, the reason and the remedy.
-    pub remaining: Option<String>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-pub struct ErasedAddress {
-    pub email: String,
-    /// True if there was a contact.
-    pub was_known: bool,
-}
-
 /// Erases the addresses `email`.
 pub(super) async fn forget(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let emails = request.params.emails("email")?;
-    let now = request.app.clock.now();
-    let app = &request.app;
-    let (contacts, queue) = (&*app.contacts, &*app.deliveries);
-    let erasure =
-        usecases::contacts::forget(contacts, queue, app.webhook.as_deref(), &emails, now).await?;
+    let (app, now) = (&request.app, request.app.clock.now());
+    let erased = usecases::contacts::forget(app.newsletter(), &*app.deliveries, &emails, now);
+    let erasure = erased.await?;
     let known = erasure.was_known.iter().filter(|known| **known).count();
     tracing::info!(
         command = FORGET,
@@ -203,15 +179,14 @@ pub(super) async fn forget(request: OperatorRequest) -> Result<Answer, OperatorE
         "operator"
     );
     let addresses = emails.iter().zip(erasure.was_known);
-    let addresses = addresses.map(|(email, was_known)| ErasedAddress {
-        email: email.as_str().to_owned(),
-        was_known,
-    });
-    Answer::one(&ErasureReport {
-        at: now.to_rfc3339(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        addresses: addresses.collect(),
-        in_flight: erasure.in_flight,
-        remaining: erasure.remaining,
-    })
+    let addresses = addresses
+        .map(|(email, was_known)| json!({"email": email.as_str(), "was_known": was_known}));
+    // For the operator's records. `remaining` is the file that may still contain one of them, the reason and the remedy.
+    Answer::one(&json!({
+        "at": now.to_rfc3339(),
+        "version": env!("CARGO_PKG_VERSION"),
+        "addresses": addresses.collect::<Vec<_>>(),
+        "in_flight": erasure.in_flight,
+        "remaining": erasure.remaining,
+    }))
 }

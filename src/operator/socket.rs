@@ -40,14 +40,7 @@ pub struct RequestHead {
     pub params: Params,
 }
 
-/// The head of an answer.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct AnswerHead {
-    /// Why there are no rows.
-    pub failure: Option<Failure>,
-}
-
-/// Why an operation failed, in words.
+/// Why an operation failed, in words. The head of an answer: null if it has rows.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "text", rename_all = "snake_case")]
 pub enum Failure {
@@ -85,11 +78,7 @@ pub async fn serve_socket(
     flags: Arc<ServiceFlags>,
     stop: CancellationToken,
 ) {
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            () = stop.cancelled() => return,
-        };
+    while let Some(accepted) = stop.run_until_cancelled(listener.accept()).await {
         let Ok((stream, _address)) = accepted else {
             // Most likely out of file descriptors.
             sleep(Duration::from_millis(100)).await;
@@ -105,11 +94,7 @@ pub async fn serve_socket(
         request.flags = Arc::clone(&flags);
         let stop = stop.clone();
         tokio::spawn(async move {
-            let answered = tokio::select! {
-                answered = answer(stream, request) => answered,
-                () = stop.cancelled() => return,
-            };
-            if let Err(error) = answered {
+            if let Some(Err(error)) = stop.run_until_cancelled(answer(stream, request)).await {
                 tracing::debug!(%error, "a command's connection ended");
             }
         });
@@ -128,11 +113,10 @@ async fn answer(stream: UnixStream, mut request: OperatorRequest) -> io::Result<
         }
         Err(error) => Err(OperatorError::Input(format!("the request: {error}"))),
     };
-    let (Answer(lines), failure) = match answered {
-        Ok(answer) => (answer, None),
-        Err(error) => (Answer(stream::empty().boxed()), Some(error.into())),
+    let (lines, head) = match answered {
+        Ok(Answer(lines)) => (lines, None),
+        Err(error) => (stream::empty().boxed(), Some(Failure::from(error))),
     };
-    let head = AnswerHead { failure };
     // The command sees that it was broken off, but not why.
     let lines = lines.map_err(|error| {
         tracing::error!(%error, "an answer to the operator was cut short");

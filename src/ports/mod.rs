@@ -16,16 +16,13 @@ mod operator_stores;
 mod rate_limiter;
 mod system;
 
-pub use contact_store::{ContactStore, ContactStream, ERASED_MAX, REFUSED_MS};
-pub use credentials::{KeyIssuer, RevocationList};
-pub use deliveries::{DeliveryQueue, MailError, MailSender, WebhookSender, lease_ms};
-pub use model_client::{AnswerSink, ModelClient, ModelError, ModelPermit, ModelReply, SinkClosed};
-pub use operator_stores::{BlockList, Compaction, CountStore, QuestionStore, StoreMaintenance};
-pub use rate_limiter::{
-    Admission, BusyWindow, Charge, LimiterError, LimiterStats, RateLimiter, Receipt, ReceiptEntry,
-    WindowSet,
-};
-pub use system::{Clock, Entropy, random};
+pub use contact_store::*;
+pub use credentials::*;
+pub use deliveries::*;
+pub use model_client::*;
+pub use operator_stores::*;
+pub use rate_limiter::*;
+pub use system::*;
 
 /// A store's listing in pages of at most a few thousand items, so that nobody needs to hold all of it. It
 /// ends after an error. Dropping it stops the reading.

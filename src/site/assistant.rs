@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 use crate::domain::{AssistantTexts, Courtesy, Language, Passage, Settings};
 
 use super::catalog::HELP;
-use super::context::{absolute, is_legal};
-use super::error::SiteError;
+use super::facts::{absolute, is_legal};
 use super::page::Page;
+use super::site_file::SiteError;
 use super::templates::Templates;
 
 /// The text of a file of `data/assistant/` in a language.

@@ -13,8 +13,6 @@ pub(super) struct PageRow {
     pub(super) template: &'static str,
     /// The layout of its HTML.
     pub(super) layout: &'static str,
-    /// Its `Link` header, besides its Markdown.
-    pub(super) link: Option<&'static str>,
     /// Its languages.
     pub(super) languages: &'static [Language],
 }
@@ -35,8 +33,8 @@ pub(super) const HELP: &str = "/help";
 /// The developers' guide, which the search covers beside the reference.
 pub(super) const GUIDE: &str = "/docs";
 
-/// The `Link` header of the home page.
-const HOME_LINK: &str = "</.well-known/api-catalog>; rel=\"api-catalog\"; type=\"application/linkset+json\", \
+/// The `Link` header of the home page, besides its Markdown.
+pub(super) const HOME_LINK: &str = "</.well-known/api-catalog>; rel=\"api-catalog\"; type=\"application/linkset+json\", \
      </openapi.json>; rel=\"service-desc\"; type=\"application/json\", \
      </llms.txt>; rel=\"service-doc\"; type=\"text/plain\", \
      </.well-known/ai-catalog.json>; rel=\"ai-catalog\"; type=\"application/json\"";
@@ -48,10 +46,7 @@ const ENGLISH: &[Language] = &[Language::English];
 
 /// The pages, in the order of the sitemap.
 pub(super) const PAGES: &[PageRow] = &[
-    PageRow {
-        link: Some(HOME_LINK),
-        ..PageRow::new("/", "index.md", "home.html", ALL)
-    },
+    PageRow::new("/", "index.md", "home.html", ALL),
     PageRow::new(HELP, "help.md", ARTICLE, ALL),
     PageRow::new(
         "/developers",
@@ -87,7 +82,6 @@ impl PageRow {
             path,
             template,
             layout,
-            link: None,
             languages,
         }
     }

@@ -1,10 +1,17 @@
-//! The facts about this service that its documents state.
+//! The facts about this service that its documents state, as the values shared by all templates.
 
-use std::net::Ipv4Addr;
+use std::collections::BTreeMap;
 
-use crate::domain::Settings;
+use minijinja::context;
+use minijinja::value::Value;
+
+use crate::domain::{
+    AccessToken, ApiKey, Content, DAY_MS, EchoMessage, Label, Policies, PolicyName, Registration,
+    Settings, chat, email,
+};
 
 use super::image::Image;
+use super::tools::{REVISION_WITH_HANDSHAKE, REVISIONS, Tool, mcp_name, publisher};
 
 /// The configuration that the documents mention.
 #[derive(Clone, Debug)]
@@ -27,25 +34,99 @@ pub const fn quota_cookie_name(is_https: bool) -> &'static str {
     }
 }
 
-/// A host in the characters that a URN of the AI catalog allows.
-pub(super) fn publisher(host: &str) -> String {
-    host.trim_matches(['[', ']']).replace(':', "-")
-}
-
-/// The name of the MCP server on a host: a namespace made of it, and one of our own.
-pub(super) fn mcp_name(host: &str) -> String {
-    format!("{}/public-api", namespace(host))
-}
-
-/// The labels of `host` in reverse order, as in `com.example.api`; an address as it is.
-fn namespace(host: &str) -> String {
-    let is_address = host.starts_with('[') || host.parse::<Ipv4Addr>().is_ok();
-    if is_address {
-        return publisher(host);
+/// The values from `facts`. Templates for HTML and JSON escape them; `service_name_md` is for Markdown, which
+/// has no escaping of its own.
+pub(super) fn context(facts: &SiteFacts) -> Value {
+    let settings = &facts.settings;
+    // A disabled policy is `None`.
+    let limits = PolicyName::ALL.map(|name| limit(name, &settings.policies, settings.has_model));
+    let names = PolicyName::ALL.map(|name| name.as_str().replace('-', "_"));
+    context! {
+        base_url => settings.base_url.as_str(),
+        service_name => settings.service_name.as_str(),
+        service_name_md => escape_markdown(&settings.service_name),
+        version => env!("CARGO_PKG_VERSION"),
+        publisher => publisher(settings.host()),
+        erp_url => settings.erp_url.as_deref(),
+        cookie_name => quota_cookie_name(settings.is_https()),
+        key_lifetime_s => ApiKey::LIFETIME_MS / 1000,
+        token_lifetime_s => AccessToken::LIFETIME_MS / 1000,
+        registration_lifetime_s => Registration::LIFETIME_MS / 1000,
+        imprint_url => settings.imprint_url.as_deref().map(|link| absolute(&settings.base_url, link)),
+        privacy_url => settings.privacy_url.as_deref().map(|link| absolute(&settings.base_url, link)),
+        hides_developers => settings.hides_developers,
+        has_model => settings.has_model,
+        falls_back => settings.falls_back,
+        passes_sign_ups_on => settings.passes_sign_ups_on(),
+        sign_ups => settings.sign_ups.as_str(),
+        opt_in_days => settings.opt_in_ms.map_or(0, |ms| ms / DAY_MS),
+        questions_kept_days => settings.questions_kept_days,
+        picture => facts.picture.as_ref().map(|picture| {
+            let (width, height) = picture.size.unwrap_or_default();
+            context! { path => Value::from_safe_string(picture.picture_path()), width, height }
+        }),
+        keeps_consent_ip => settings.keeps_consent_ip,
+        allowed_origins => settings.allowed_origins.clone(),
+        email_max => email::LENGTH_MAX,
+        label_max => Label::LENGTH_MAX,
+        echo_max => EchoMessage::LENGTH_MAX,
+        content_max => Content::LENGTH_MAX,
+        messages_max => chat::MESSAGES_MAX,
+        policies => names.into_iter().zip(limits.clone()).collect::<BTreeMap<_, _>>(),
+        limits => limits.into_iter().flatten().collect::<Vec<_>>(),
+        policy_names => PolicyName::ALL.map(PolicyName::as_str),
+        mcp => context! {
+            name => mcp_name(settings.host()),
+            endpoint => format!("{}/mcp", settings.base_url),
+            revisions => REVISIONS,
+            revision_with_handshake => REVISION_WITH_HANDSHAKE,
+            tools => Tool::ALL.map(|tool| context! { name => tool.as_str() }),
+        },
     }
-    let mut labels: Vec<_> = host.split('.').collect();
-    labels.reverse();
-    labels.join(".")
+}
+
+/// True if the page at `url` is the imprint or the privacy notice.
+pub(super) fn is_legal(settings: &Settings, url: &str) -> bool {
+    let links = [&settings.imprint_url, &settings.privacy_url];
+    let mut links = links.into_iter().flatten();
+    links.any(|link| absolute(&settings.base_url, link) == url)
+}
+
+/// The URL of `link`, which may be a path of this site.
+pub(super) fn absolute(base_url: &str, link: &str) -> String {
+    match link.strip_prefix('/') {
+        Some(path) => format!("{base_url}/{path}"),
+        None => link.to_owned(),
+    }
+}
+
+/// A rate limit, and the requests counted in the words of the documents; `None` if it is off.
+fn limit(name: PolicyName, policies: &Policies, has_model: bool) -> Option<Value> {
+    let quota = policies.quota(name)?;
+    let counted = if name == PolicyName::AssistantAll && !has_model {
+        "chat messages sent to a language model, all visitors together; \
+         none while the assistant answers from the site's pages"
+    } else {
+        name.counted()
+    };
+    Some(context! {
+        name => name.as_str(),
+        count => quota.count(),
+        window_s => quota.window_s(),
+        counted,
+    })
+}
+
+/// `text` with a backslash before each character that Markdown could take for markup.
+pub(super) fn escape_markdown(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_ascii_punctuation() {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    escaped
 }
 
 #[cfg(test)]
@@ -53,15 +134,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_gives_names() {
-        for (host, as_publisher, as_namespace) in [
-            ("api.example.com", "api.example.com", "com.example.api"),
-            ("localhost", "localhost", "localhost"),
-            ("127.0.0.1", "127.0.0.1", "127.0.0.1"),
-            ("[::1]", "--1", "--1"),
-        ] {
-            assert_eq!(publisher(host), as_publisher);
-            assert_eq!(namespace(host), as_namespace);
-        }
+    fn a_policy_that_is_off_has_no_row() {
+        let mut policies = Policies::default();
+        let rows = |policies: &Policies| -> Vec<Value> {
+            let limit = |name| limit(name, policies, false);
+            PolicyName::ALL.into_iter().filter_map(limit).collect()
+        };
+        assert_eq!(rows(&policies).len(), PolicyName::ALL.len());
+        policies.set(PolicyName::Default, None);
+        let name = |row: &Value| row.get_attr("name").unwrap().to_string();
+        assert!(rows(&policies).iter().all(|row| name(row) != "default"));
     }
 }

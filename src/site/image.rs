@@ -6,7 +6,7 @@ use bytes::Bytes;
 use imagesize::{Compression, ImageType};
 
 use super::document::Document;
-use super::error::SiteError;
+use super::site_file::SiteError;
 
 /// A file of the operator's that is an image: its name and content.
 pub type SiteImage = (String, Vec<u8>);

@@ -5,9 +5,9 @@ use minijinja::context;
 
 use crate::domain::{Language, LetterContent, Settings};
 
-use super::error::SiteError;
 use super::script::accented;
-use super::site_file::SiteFile;
+use super::site_file::{SiteError, SiteFile};
+
 use super::templates::Templates;
 
 /// Maximum length of the email, subject, text and HTML together, in bytes as [`sent_bytes`] counts them: a store has the
@@ -35,7 +35,7 @@ fn letter(
     let name = templates.source_in(language, SiteFile::CONFIRMATION);
     let values = context! { confirm_url => LetterContent::LINK };
     let filled = templates
-        .fill_in(language, &name, values)?
+        .fill(language, &name, values)?
         .replace("\r\n", "\n");
     let wrong = |why: &str| SiteError::new(&name, why);
     let heading = filled
@@ -54,8 +54,8 @@ fn letter(
         body,
         confirm_url => LetterContent::LINK,
     };
-    let text = templates.fill_in(language, "parts/confirmation.txt", values.clone())?;
-    let html = templates.fill_in(language, "parts/confirmation.html", values)?;
+    let text = templates.fill(language, "parts/confirmation.txt", values.clone())?;
+    let html = templates.fill(language, "parts/confirmation.html", values)?;
     let html = accented(&html, settings.accent);
     let (base_url, token) = (&settings.base_url, "0".repeat(TOKEN_LENGTH));
     let link = format!("{base_url}/newsletter/confirm/{token}");

@@ -6,68 +6,58 @@
 //!
 //! | Module | Contents |
 //! |---|---|
-//! | [`facts`] | the configuration that the documents mention |
-//! | `context` | the values shared by all templates |
+//! | [`facts`] | the configuration that the documents mention, as the values shared by all templates |
 //! | `catalog` | the table of pages and documents |
-//! | `locales` | the texts of the pages in each language |
-//! | `templates` | the files of `data/`, and rendering them |
-//! | `functions` | functions and filters of the templates |
-//! | `site_file` | the operator's own files |
+//! | `environment` | the texts of the pages in each language; functions and filters of the templates |
+//! | [`templates`] | the files of `data/`, and rendering them, at start or per request |
+//! | `site_file` | the operator's own files, and their faults |
 //! | [`image`] | the operator's images |
 //! | `page` | a page in the site's frame, its Markdown, its passages |
-//! | [`page_writer`] | pages that are rendered while a request is answered |
-//! | `privacy` | what is stored, and when each statement about it is true |
 //! | `markdown` | Markdown to HTML, and to the plain text that the assistant quotes |
-//! | `openapi` | the description of the API, as YAML and as JSON |
-//! | `reference` | the operations of the description, arranged for the API reference |
+//! | `letters` | the email that asks contacts to confirm |
+//! | `openapi` | the description of the API, and its operations |
 //! | `assistant` | the assistant's texts besides the passages |
 //! | [`tools`] | the tools of the MCP endpoint, with their schemas from the description |
 //! | `script` | the script of the pages, and the elements for other sites |
-//! | `documents` | the documents that are not pages |
 //! | [`document`] | the content of one path, in each of its representations |
 
 mod assistant;
 mod catalog;
-mod context;
 pub mod document;
-mod documents;
-mod error;
+mod environment;
 pub mod facts;
-mod functions;
 pub mod image;
 mod letters;
-mod locales;
 mod markdown;
 mod openapi;
 mod page;
-pub mod page_writer;
-mod privacy;
-mod reference;
 mod script;
 mod site_file;
-mod templates;
+pub mod templates;
 pub mod tools;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
+use data_encoding::HEXLOWER;
 use minijinja::context;
 use minijinja::value::{Serde, Value};
+use ring::digest::{SHA256, digest};
 use serde::Serialize;
 
 use crate::domain::{AssistantTexts, Language, LetterContent, Passage, Settings};
 
 use catalog::{GUIDE, HELP, PageRow};
-use context::{absolute, is_legal};
 pub use document::{Document, HTML, Representation};
-pub use error::SiteError;
 pub use facts::SiteFacts;
-use image::Images;
+use facts::{absolute, is_legal};
 pub use image::{Image, SiteImage};
+use image::{Images, PNG, SVG};
 use openapi::Description;
 use page::Page;
-use page_writer::PageWriter;
-pub use site_file::SiteFile;
+use script::accented;
+pub use site_file::{SiteError, SiteFile};
 use templates::Templates;
 use tools::Toolbox;
 
@@ -85,7 +75,7 @@ pub struct Site {
     /// The email that asks contacts to confirm, in each language.
     pub letters: [LetterContent; Language::ALL.len()],
     /// Renders pages per request.
-    pub page_writer: PageWriter,
+    pub templates: Arc<Templates>,
 }
 
 /// The content of a problem code's page.
@@ -144,18 +134,55 @@ fn all_documents(
     description: Description,
     templates: &Templates,
 ) -> Result<Vec<Document>, SiteError> {
-    let mut all = Vec::new();
+    let mut all = assets(facts, &templates.style);
     for page in pages {
         all.extend(page.documents(templates)?);
     }
+    for row in catalog::DOCUMENTS {
+        let body = Bytes::from(templates.fill(Language::English, row.template, context! {})?);
+        let form = |media_type: &&'static str| Representation::new(media_type, body.clone());
+        all.push(Document {
+            link: (!row.link.is_empty()).then(|| row.link.to_owned()),
+            ..Document::new(row.path, row.media_types.iter().map(form).collect())
+        });
+    }
     all.extend(description.documents());
-    all.extend(documents::assets(facts, &templates.style));
     all.extend(templates.scripts.documents());
     all.extend(templates.images.documents());
-    for row in catalog::DOCUMENTS {
-        all.push(documents::document(row, templates)?);
-    }
     Ok(all)
+}
+
+const CSS: &str = "text/css; charset=utf-8";
+
+/// Stylesheet, icons and picture. An icon is the operator's logo, if that is of its kind. Phones and link previews take
+/// the PNG, and so do browsers that show none of our pages, which request the last one.
+fn assets(facts: &SiteFacts, style: &str) -> Vec<Document> {
+    let logo = |media_type| {
+        let logo = facts.logo.as_ref();
+        let logo = logo.filter(|logo| logo.media_type == media_type);
+        logo.map(|logo| logo.bytes.clone())
+    };
+    let svg = logo(SVG).unwrap_or_else(|| {
+        let icon = include_str!("../../data/icon.svg");
+        accented(icon, facts.settings.accent).into()
+    });
+    let png = include_bytes!("../../data/icon.png");
+    let png = logo(PNG).unwrap_or_else(|| Bytes::from_static(png));
+    let mut assets = vec![
+        Document::single("/style.css", CSS, style.to_owned()),
+        Document::single("/icon.svg", SVG, svg),
+        Document::single("/icon.png", PNG, png.clone()),
+        Document::single("/favicon.ico", PNG, png),
+    ];
+    let picture = facts.picture.iter();
+    assets.extend(picture.map(|picture| {
+        Document::single(
+            picture.picture_path(),
+            picture.media_type,
+            picture.bytes.clone(),
+        )
+    }));
+    assets
 }
 
 impl Site {
@@ -187,12 +214,13 @@ impl Site {
         let problem_list = Value::from(Serde(problems));
         let words = context! { problems => problem_list.clone(), ..templates.context.clone() };
         let description = Description::render(&words)?;
-        let operations = reference::operations(&description.value);
+        let operations = openapi::operations(&description.value);
         let toolbox = Toolbox::new(settings, &description.value, &operations);
         let paths = catalog::PAGES.iter().map(|row| row.path);
         let paths = paths.chain(pages.iter().map(|page| page.path.as_str()));
         let cards = pages.iter().map(|page| page.card(settings));
-        let skill_digest = documents::skill_digest(&templates)?;
+        let skill = "skills/public-landing-api/SKILL.md";
+        let skill = templates.fill(Language::English, skill, context! {})?;
         let navigation = Language::ALL.map(|language| {
             let entries = pages.iter().filter_map(|page| page.navigation(language));
             (language.tag(), entries.collect::<Vec<_>>())
@@ -203,22 +231,17 @@ impl Site {
             own_pages => cards.collect::<Vec<_>>(),
             navigation => BTreeMap::from(navigation),
             problems => problem_list,
-            skill_digest,
+            // With which an index lists it (discovery RFC v0.2.0, agentskills.io).
+            skill_digest => format!("sha256:{}", HEXLOWER.encode(digest(&SHA256, skill.as_bytes()).as_ref())),
             tools => Value::from(Serde(&toolbox.tools)),
             openapi => Value::from(Serde(&description.value)),
-            groups => Value::from(Serde(reference::groups(&description.value, &operations))),
+            groups => Value::from(Serde(openapi::groups(&description.value, &operations))),
         });
 
         for row in catalog::PAGES {
             let is_own = files.iter().any(|file| file.name == row.template);
-            let page = Page::read(
-                &templates,
-                row,
-                row.path,
-                row.template,
-                is_own,
-                &context! {},
-            );
+            let (path, name) = (row.path, row.template);
+            let page = Page::read(&templates, row, path, name, is_own, &context! {});
             pages.push(page?);
         }
         let is_for_developers = !(has_own_pages || settings.hides_developers);
@@ -240,7 +263,7 @@ impl Site {
             passages: passages.into_iter().map(assistant::with_examples).collect(),
             toolbox,
             letters: letters::letters(&templates, settings)?,
-            page_writer: PageWriter(Arc::new(templates)),
+            templates: Arc::new(templates),
         })
     }
 }

@@ -1,13 +1,15 @@
-//! The description of the API (OpenAPI 3.1): one source, served as YAML and, as the same document, in JSON.
+//! The description of the API (OpenAPI 3.1): one source, served as YAML and, as the same document, in JSON. Its operations
+//! are read once, for the API reference, its search and the MCP tools; schemas stay as they are: the templates
+//! `parts/reference.*` walk them.
 
 use granit_parser::{BorrowedInput, Event, Parser, ScalarStyle, ScanError};
-use minijinja::Value;
 use minijinja::syntax::SyntaxConfig;
-use serde_json::Value as Json;
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::document::{Document, JSON};
-use super::error::SiteError;
-use super::templates::environment;
+use super::environment::environment;
+use super::site_file::SiteError;
 
 const NAME: &str = "openapi.yaml";
 const SOURCE: &str = include_str!("../../data/openapi.yaml");
@@ -23,7 +25,7 @@ const YAML: &str = "application/yaml";
 pub(super) struct Description {
     yaml: String,
     /// The same, parsed.
-    pub(super) value: Json,
+    pub(super) value: Value,
 }
 
 impl Description {
@@ -31,7 +33,7 @@ impl Description {
     ///
     /// # Errors
     /// [`SiteError`] when the result is not YAML.
-    pub(super) fn render(context: &Value) -> Result<Self, SiteError> {
+    pub(super) fn render(context: &minijinja::Value) -> Result<Self, SiteError> {
         // The source is YAML even before it is rendered, because statements are comments on lines of their own. The
         // other templates have no such lines: in Markdown `#%` could be content.
         let mut syntax = SyntaxConfig::builder();
@@ -60,7 +62,7 @@ impl Description {
 /// number, `true`, `false` or `null` where JSON says so, and a string otherwise.
 fn next_value<'yaml>(
     events: &mut Parser<'yaml, impl BorrowedInput<'yaml>>,
-) -> Result<Option<Json>, ScanError> {
+) -> Result<Option<Value>, ScanError> {
     for event in events.by_ref() {
         let value = match event?.0 {
             Event::StreamStart | Event::DocumentStart(..) => continue,
@@ -70,10 +72,10 @@ fn next_value<'yaml>(
             Event::Scalar(text, ..) => text.into(),
             Event::SequenceStart(..) => std::iter::from_fn(|| next_value(events).transpose())
                 .collect::<Result<_, _>>()
-                .map(Json::Array)?,
+                .map(Value::Array)?,
             Event::MappingStart(..) => std::iter::from_fn(|| next_field(events).transpose())
                 .collect::<Result<_, _>>()
-                .map(Json::Object)?,
+                .map(Value::Object)?,
             _ends => break,
         };
         return Ok(Some(value));
@@ -83,7 +85,7 @@ fn next_value<'yaml>(
 
 fn next_field<'yaml>(
     events: &mut Parser<'yaml, impl BorrowedInput<'yaml>>,
-) -> Result<Option<(String, Json)>, ScanError> {
+) -> Result<Option<(String, Value)>, ScanError> {
     let Some(name) = next_value(events)? else {
         return Ok(None);
     };
@@ -91,4 +93,96 @@ fn next_field<'yaml>(
         .as_str()
         .map_or_else(|| name.to_string(), str::to_owned);
     Ok(Some((name, next_value(events)?.unwrap_or_default())))
+}
+
+/// An Operation Object with additional fields: `method`, `path`, the `parameters` of its path, and `same_as`,
+/// an earlier operation of the same tag with the same request and responses, if any.
+pub(super) type Operation = Value;
+
+/// The operations of one tag.
+#[derive(Debug, Serialize)]
+pub(super) struct Group<'a> {
+    #[serde(flatten)]
+    tag: &'a Value,
+    operations: Vec<&'a Operation>,
+    /// The operations that only return a document.
+    documents: Vec<&'a Operation>,
+}
+
+/// Every operation, in the order of the description.
+#[allow(clippy::indexing_slicing, reason = "an object takes any field")]
+pub(super) fn operations(description: &Value) -> Vec<Operation> {
+    let mut operations: Vec<Operation> = Vec::new();
+    for (path, item) in members(description.get("paths")) {
+        let parameters = items(item.get("parameters"));
+        let parameters = parameters.map(|parameter| resolve(description, parameter));
+        let parameters: Value = parameters.cloned().collect();
+        for (method, operation) in members(Some(item)) {
+            // Beside them are the parameters.
+            if !operation.is_object() {
+                continue;
+            }
+            let mut operation = operation.clone();
+            operation["method"] = json!(method.to_ascii_uppercase());
+            operation["path"] = json!(path);
+            operation["parameters"] = parameters.clone();
+            let twin = operations.iter().find(|one| is_like(one, &operation));
+            operation["same_as"] = json!(twin);
+            operations.push(operation);
+        }
+    }
+    operations
+}
+
+/// The groups of all `operations`, in the order of the tags.
+pub(super) fn groups<'a>(description: &'a Value, operations: &'a [Operation]) -> Vec<Group<'a>> {
+    let group = |tag: &'a Value| {
+        let is_of_tag = |operation: &&Operation| operation.pointer("/tags/0") == tag.get("name");
+        let of_tag = operations.iter().filter(is_of_tag);
+        let (documents, operations) = of_tag.partition(|operation| is_document(operation));
+        Group {
+            tag,
+            operations,
+            documents,
+        }
+    };
+    items(description.get("tags")).map(group).collect()
+}
+
+/// True if two operations of a tag have the same request and responses.
+fn is_like(one: &Operation, other: &Operation) -> bool {
+    const MEMBERS: [&str; 6] = [
+        "tags",
+        "method",
+        "parameters",
+        "requestBody",
+        "responses",
+        "x-problem-codes",
+    ];
+    MEMBERS
+        .iter()
+        .all(|name| one.get(*name) == other.get(*name))
+}
+
+/// True if an operation only returns a cacheable document.
+fn is_document(operation: &Operation) -> bool {
+    let is_get = operation.get("method") == Some(&json!("GET"));
+    is_get && members(operation.get("responses")).any(|(status, _)| status == "304")
+}
+
+/// The items of an array; none if it is absent.
+fn items(array: Option<&Value>) -> impl Iterator<Item = &Value> {
+    array.and_then(Value::as_array).into_iter().flatten()
+}
+
+/// The fields of an object; none if it is absent.
+pub(super) fn members(object: Option<&Value>) -> impl Iterator<Item = (&String, &Value)> {
+    object.and_then(Value::as_object).into_iter().flatten()
+}
+
+/// The target in `description` of the reference `value`, or `value` itself.
+pub(super) fn resolve<'a>(description: &'a Value, value: &'a Value) -> &'a Value {
+    let reference = value.get("$ref").and_then(Value::as_str);
+    let target = reference.and_then(|reference| description.pointer(reference.strip_prefix('#')?));
+    target.unwrap_or(value)
 }

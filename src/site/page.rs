@@ -5,11 +5,11 @@ use minijinja::value::Value;
 
 use crate::domain::{Language, Passage, Settings};
 
-use super::catalog::{FRAME, PageRow, SIGN_UP};
-use super::context::{absolute, escape_markdown, is_legal};
+use super::catalog::{FRAME, HOME_LINK, PageRow, SIGN_UP};
 use super::document::{Document, HTML, MARKDOWN, Representation};
-use super::error::SiteError;
+use super::facts::{absolute, escape_markdown, is_legal};
 use super::markdown::{self, Article, Section};
+use super::site_file::SiteError;
 use super::templates::Templates;
 
 /// Maximum length of a page's description, in characters: about as much as search engines show.
@@ -48,7 +48,7 @@ impl Page {
                 ..SiteError::new(&source, why)
             };
             let no_title = || wrong(Some(1), "does not begin with a title, such as # Title");
-            let markdown = templates.fill_in(language, &source, values.clone())?;
+            let markdown = templates.fill(language, &source, values.clone())?;
             let article = markdown::read(&markdown, &templates.images).ok_or_else(no_title)?;
             if let Some(image) = &article.missing_image {
                 let line = templates.line_with(&source, image);
@@ -91,9 +91,9 @@ impl Page {
         let markdown_path = self.markdown_path();
         let alternate = format!("<{markdown_path}>; rel=\"alternate\"; type=\"text/markdown\"");
         let page = Document {
-            link: Some(match self.row.link {
-                Some(link) => format!("{link}, {alternate}"),
-                None => alternate,
+            link: Some(match self.path.as_str() {
+                "/" => format!("{HOME_LINK}, {alternate}"),
+                _ => alternate,
             }),
             ..Document::new(self.path.clone(), pages)
         };
@@ -116,7 +116,7 @@ impl Page {
             lead => Value::from_safe_string(lead.html.clone()),
             sections => sections(article.sections.iter()),
         };
-        let body = templates.fill_in(language, self.row.layout, values)?;
+        let body = templates.fill(language, self.row.layout, values)?;
         let body = with_form(templates, language, &body)?;
         let values = context! {
             title => lead.title.as_str(),
@@ -180,12 +180,8 @@ impl Page {
                 continue;
             }
             let language = same.next().is_none().then_some(*language);
-            let query = match language {
-                Some(language) if language != Language::default() => {
-                    format!("?lang={}", language.tag())
-                }
-                Some(_) | None => String::new(),
-            };
+            let other = language.filter(|language| *language != Language::default());
+            let query = other.map_or_else(String::new, |other| format!("?lang={}", other.tag()));
             let url = format!("{base_url}{}{query}", self.path);
             let passage = |part: &Section| Passage {
                 page: article.lead.title.clone(),
@@ -209,12 +205,9 @@ impl Page {
 
 /// The beginning of the first paragraph, or as many of its first words as search engines show, with an ellipsis.
 fn description(article: &Article) -> String {
-    let lines = article.parts().filter_map(|part| part.text.lines().next());
-    let mut lines = lines.filter(|line| !line.is_empty());
-    shorten(
-        lines.next().unwrap_or(&article.lead.title),
-        DESCRIPTION_LEN_MAX,
-    )
+    let mut lines = article.parts().filter_map(|part| part.text.lines().next());
+    let first = lines.find(|line| !line.is_empty());
+    shorten(first.unwrap_or(&article.lead.title), DESCRIPTION_LEN_MAX)
 }
 
 /// Sections as templates see them.
@@ -242,7 +235,7 @@ fn with_form(templates: &Templates, language: Language, body: &str) -> Result<St
         match piece.split_once("</a></p>\n") {
             Some((label, rest)) if !label.contains("</a>") => {
                 if is_free {
-                    filled.push_str(&templates.fill_in(language, SIGN_UP, context! {})?);
+                    filled.push_str(&templates.fill(language, SIGN_UP, context! {})?);
                     is_free = false;
                 }
                 filled.push_str(rest);

@@ -8,8 +8,8 @@ use minijinja::{Environment, Value};
 use crate::domain::{Accent, Language};
 
 use super::document::{Document, fingerprint};
-use super::error::SiteError;
-use super::locales;
+use super::environment;
+use super::site_file::SiteError;
 
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
@@ -131,9 +131,9 @@ fn texts(environment: &Environment<'_>, source: &str) -> Result<Texts, minijinja
     let args = ARGUMENTS.map(|name| (name, format!("{{{name}}}")));
     let args = Value::from(BTreeMap::from(args));
     let mut texts = Texts::new();
-    for key in locales::keys().filter(|key| source.contains(&format!("\"{key}\""))) {
+    for key in environment::keys().filter(|key| source.contains(&format!("\"{key}\""))) {
         for language in Language::ALL {
-            let text = locales::text(environment, language, key, args.clone())?;
+            let text = environment::text(environment, language, key, args.clone())?;
             let of_language = texts.entry(language.tag()).or_default();
             of_language.insert(key, text);
         }
@@ -151,12 +151,12 @@ mod tests {
 
     use flate2::Compression;
     use flate2::write::GzEncoder;
+    use minijinja::syntax::SyntaxConfig;
 
     use super::*;
 
     fn embed(confirms: bool) -> String {
-        let mut environment = Environment::new();
-        locales::add_to(&mut environment).unwrap();
+        let environment = environment::environment(SyntaxConfig::builder()).unwrap();
         let scripts = Scripts::read(&environment, None, confirms).unwrap();
         let (_, text) = scripts
             .modules
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn every_message_that_a_script_names_is_there() {
-        let keys: Vec<_> = locales::keys().collect();
+        let keys: Vec<_> = environment::keys().collect();
         for (_, text) in MODULES.into_iter().chain(PARTS) {
             for word in text.split('"') {
                 let is_key = ["form-", "frame-", "newsletter-", "chat-", "script-"];

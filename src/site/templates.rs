@@ -2,21 +2,20 @@
 
 use std::io;
 
-use minijinja::syntax::{SyntaxConfig, SyntaxConfigBuilder};
-use minijinja::value::Value;
-use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior, context};
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Serde, Value};
+use minijinja::{Environment, ErrorKind, context};
+use serde::Serialize;
 
 use crate::domain::Language;
 
 use super::catalog::FRAME;
 use super::document::fingerprint;
-use super::error::SiteError;
-use super::facts::SiteFacts;
+use super::environment::{self, environment, statements};
+use super::facts::{self, SiteFacts};
 use super::image::{Images, PNG, SVG};
-use super::privacy::statements;
 use super::script::{Scripts, accented};
-use super::site_file::{SiteFile, name_in, page_and_language};
-use super::{functions, locales};
+use super::site_file::{SiteError, SiteFile, name_in, page_and_language};
 
 /// Each file of `data/` with its text.
 macro_rules! sources {
@@ -45,15 +44,12 @@ const SOURCES: &[(&str, &str)] = sources! {
 /// The stylesheet. It is no template: `{#` in it would begin a comment.
 const STYLE: &str = "style.css";
 
-/// Maximum number of steps of a template: far more than any sensible one needs.
-const STEPS_MAX: u64 = 10_000_000;
-
 /// Maximum size of a rendered template, in bytes: few steps can write a lot.
 const FILLED_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// The templates and their shared values.
 #[derive(Debug)]
-pub(super) struct Templates {
+pub struct Templates {
     environment: Environment<'static>,
     /// The values of all templates.
     pub(super) context: Value,
@@ -110,7 +106,7 @@ impl Templates {
             let is_of = |file: &SiteFile| page_and_language(&file.name).1 == Some(*language);
             !has_own_pages || *language == Language::default() || files.iter().any(is_of)
         };
-        let context = context! { ..own, ..super::context::context(facts) };
+        let context = context! { ..own, ..facts::context(facts) };
         let privacy = statements(&environment, &context)?;
         Ok(Self {
             context: context! { privacy, ..context },
@@ -139,12 +135,8 @@ impl Templates {
     /// # Errors
     /// [`SiteError`] when there is none, or it takes some.
     pub(super) fn text(&self, language: Language, key: &str) -> Result<String, SiteError> {
-        Ok(locales::text(
-            &self.environment,
-            language,
-            key,
-            context! {},
-        )?)
+        let text = environment::text(&self.environment, language, key, context! {});
+        Ok(text?)
     }
 
     /// The template of the page `name` in `language`: a translation, such as `about.de.md` for `about.md`, or
@@ -158,20 +150,12 @@ impl Templates {
         }
     }
 
-    /// Renders the template `name` for readers of English.
-    ///
-    /// # Errors
-    /// As [`Self::fill_in`].
-    pub(super) fn fill(&self, name: &str, more: Value) -> Result<String, SiteError> {
-        self.fill_in(Language::English, name, more)
-    }
-
     /// Renders the template `name`, with messages in `language`; `more` takes precedence over the shared
     /// values.
     ///
     /// # Errors
     /// [`SiteError`] when it uses an undefined value or message, or grows too large.
-    pub(super) fn fill_in(
+    pub(super) fn fill(
         &self,
         language: Language,
         name: &str,
@@ -197,7 +181,7 @@ impl Templates {
     /// Lays `body` out in the frame of every page, with links to the page in others of its `languages`.
     ///
     /// # Errors
-    /// As [`Self::fill_in`].
+    /// As [`Self::fill`].
     pub(super) fn frame(
         &self,
         language: Language,
@@ -211,7 +195,37 @@ impl Templates {
             languages => linked.map(link).collect::<Vec<_>>(),
             body => Value::from_safe_string(body.to_owned()),
         };
-        self.fill_in(language, FRAME, context! { ..own, ..values })
+        self.fill(language, FRAME, context! { ..own, ..values })
+    }
+
+    /// The text with which the newsletter's form asks for consent, on the pages of this service.
+    pub fn consent_text(&self, language: Language) -> Option<String> {
+        self.fill(language, "parts/consent.txt", context! {}).ok()
+    }
+
+    /// Renders the template `layout` with `values`, in the frame. The message `title` is the page's title;
+    /// `path` is the page's own URL in every language, if it has one.
+    ///
+    /// # Errors
+    /// [`SiteError`] when a template uses an undefined value, or grows too large.
+    pub fn page(
+        &self,
+        language: Language,
+        layout: &str,
+        title: &str,
+        path: Option<&str>,
+        values: &impl Serialize,
+    ) -> Result<String, SiteError> {
+        let body = self.fill(language, layout, Value::from(Serde(values)))?;
+        // The frame always has all its values, even empty ones.
+        let frame = context! {
+            title => self.text(language, title)?,
+            description => "",
+            here => path.unwrap_or_default(),
+            markdown_path => "",
+        };
+        let languages = path.iter().flat_map(|_path| Language::ALL);
+        self.frame(language, languages, &body, frame)
     }
 }
 
@@ -220,25 +234,6 @@ impl Templates {
 fn is_outdated(name: &str, files: &[SiteFile]) -> bool {
     let (page, language) = page_and_language(name);
     language.is_some() && files.iter().any(|file| file.name == page)
-}
-
-/// The messages, and the functions that use them.
-pub(super) fn environment(
-    mut syntax: SyntaxConfigBuilder,
-) -> Result<Environment<'static>, SiteError> {
-    let mut environment = Environment::new();
-    environment.set_syntax(syntax.keep_trailing_newline(true).build()?);
-    environment.set_fuel(Some(STEPS_MAX));
-    // An undefined name is an error, never an empty string.
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.set_auto_escape_callback(|name| match name.rsplit_once('.') {
-        Some((_, "html")) => AutoEscape::Html,
-        Some((_, "json")) => AutoEscape::Json,
-        _ => AutoEscape::None,
-    });
-    locales::add_to(&mut environment)?;
-    functions::add_to(&mut environment);
-    Ok(environment)
 }
 
 /// A writer that accepts at most [`FILLED_BYTES_MAX`] bytes.

@@ -3,14 +3,15 @@
 //! A tool is an operation of the API under another name, and takes its schemas from the OpenAPI
 //! description.
 
+use std::net::Ipv4Addr;
+
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::domain::Settings;
 use crate::domain::macros::names;
 
-use super::facts::mcp_name;
-use super::reference::{Operation, members, resolve};
+use super::openapi::{Operation, members, resolve};
 
 names! {
     /// One tool, in the order they are listed. A name in the protocol never changes.
@@ -137,4 +138,43 @@ fn closed(description: &Value, schema: &Value) -> Value {
         closed.insert("additionalProperties".to_owned(), json!(false));
     }
     closed.into()
+}
+
+/// A host in the characters that a URN of the AI catalog allows.
+pub(super) fn publisher(host: &str) -> String {
+    host.trim_matches(['[', ']']).replace(':', "-")
+}
+
+/// The name of the MCP server on a host: a namespace made of it, and one of our own.
+pub(super) fn mcp_name(host: &str) -> String {
+    format!("{}/public-api", namespace(host))
+}
+
+/// The labels of `host` in reverse order, as in `com.example.api`; an address as it is.
+fn namespace(host: &str) -> String {
+    let is_address = host.starts_with('[') || host.parse::<Ipv4Addr>().is_ok();
+    if is_address {
+        return publisher(host);
+    }
+    let mut labels: Vec<_> = host.split('.').collect();
+    labels.reverse();
+    labels.join(".")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_gives_names() {
+        for (host, as_publisher, as_namespace) in [
+            ("api.example.com", "api.example.com", "com.example.api"),
+            ("localhost", "localhost", "localhost"),
+            ("127.0.0.1", "127.0.0.1", "127.0.0.1"),
+            ("[::1]", "--1", "--1"),
+        ] {
+            assert_eq!(publisher(host), as_publisher);
+            assert_eq!(namespace(host), as_namespace);
+        }
+    }
 }

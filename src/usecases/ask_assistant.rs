@@ -50,6 +50,8 @@ pub enum ChatError {
 /// The ports of the assistant.
 #[derive(Clone, Copy)]
 pub struct Assistant<'a> {
+    /// Counts turns.
+    pub meter: Meter<'a>,
     pub model: &'a dyn ModelClient,
     /// Answers the turns that the model failed and that are given back.
     pub fallback: Option<&'a dyn ModelClient>,
@@ -78,11 +80,11 @@ fn subject<'a>(visitor: Option<&'a QuotaToken>, client: &'a Client) -> Subject<'
 /// After an error nothing is charged.
 pub async fn begin_turn(
     assistant: Assistant<'_>,
-    meter: Meter<'_>,
     now: Timestamp,
     client: &Client,
     visitor: Option<QuotaToken>,
 ) -> Result<Turn, ChatError> {
+    let meter = assistant.meter;
     let not_started = &meter.metrics.model.not_started;
     let permit = match (assistant.model.reserve(), assistant.fallback) {
         (Err(error), None) => {
@@ -129,12 +131,11 @@ impl Drop for ModelOutcome<'_> {
 /// charged.
 pub async fn answer(
     assistant: Assistant<'_>,
-    meter: Meter<'_>,
     turn: Turn,
     conversation: &Conversation,
     sink: Option<&dyn AnswerSink>,
 ) -> Result<Answered, ChatError> {
-    let (visitor, charged) = (turn.visitor, turn.charged);
+    let (meter, visitor, charged) = (assistant.meter, turn.visitor, turn.charged);
     let answered = |reply, decision, model_error| Answered {
         reply,
         visitor,
@@ -142,7 +143,7 @@ pub async fn answer(
         model_error,
     };
     let (decision, error) = match turn.permit {
-        Ok(permit) => match ask(assistant, permit, meter, conversation, sink).await {
+        Ok(permit) => match ask(assistant, permit, conversation, sink).await {
             Ok(reply) => return Ok(answered(reply, charged.decision, None)),
             Err(error) => (refund(meter, charged, &error).await, error),
         },
@@ -166,15 +167,14 @@ pub async fn answer(
 async fn ask(
     assistant: Assistant<'_>,
     permit: ModelPermit,
-    meter: Meter<'_>,
     conversation: &Conversation,
     sink: Option<&dyn AnswerSink>,
 ) -> Result<String, ModelError> {
-    let counters = &meter.metrics.model;
+    let counters = &assistant.meter.metrics.model;
     let mut outcome = ModelOutcome(&counters.abandoned);
     let reply = assistant.model.reply(conversation, sink).await;
     drop(permit);
-    let at = meter.clock.now();
+    let at = assistant.meter.clock.now();
     outcome.0 = match &reply {
         Ok(reply) if reply.is_unanswered => {
             assistant.questions.add(Question::new(conversation, at));

@@ -4,18 +4,59 @@ use std::net::IpAddr;
 
 use crate::domain::{
     Contact, ContactStatus, Delivery, DeliveryId, DeliveryKind, EmailAddress, Erasure, LeaveToken,
-    Timestamp,
+    MacKey, Timestamp,
 };
-use crate::metrics::Metrics;
-use crate::ports::{ContactStore, DeliveryQueue, ERASED_MAX, StoreError, WebhookSender};
+use crate::ports::{ContactStore, DeliveryQueue, ERASED_MAX, Entropy, StoreError, WebhookSender};
+
+use super::meter::Meter;
+use super::opt_in::OptIn;
+
+/// The ports and settings of the newsletter.
+#[derive(Clone, Copy)]
+pub struct Newsletter<'a> {
+    /// Counts sign-ups.
+    pub meter: Meter<'a>,
+    pub contacts: &'a dyn ContactStore,
+    /// Is posted the sign-ups in place of the store, if any.
+    pub provider: Option<&'a dyn WebhookSender>,
+    /// Hashes the origin of a sign-up.
+    pub origin_key: &'a MacKey,
+    /// Random bytes for unsubscribe tokens.
+    pub entropy: &'a dyn Entropy,
+    /// The operator's program, notified of sign-ups, if any.
+    pub webhook: Option<&'a dyn WebhookSender>,
+    /// Asks contacts to confirm, if required.
+    pub opt_in: Option<OptIn<'a>>,
+}
+
+impl Newsletter<'_> {
+    /// The event for the contact with this address and token; `None` without a program. The event of an erasure
+    /// has the token alone.
+    pub(super) fn notice(
+        &self,
+        kind: DeliveryKind,
+        email: &EmailAddress,
+        token: &LeaveToken,
+        now: Timestamp,
+    ) -> Option<Delivery> {
+        let email = (kind != DeliveryKind::Erased).then_some(email);
+        let body = self.webhook?.write(kind, email, token, now);
+        let id = DeliveryId::new(kind, token, now);
+        Some(Delivery::new(id, kind, email.cloned(), body, now))
+    }
+
+    /// The same for a stored contact. `None` for one stored before contacts had tokens.
+    fn notice_of(&self, kind: DeliveryKind, contact: &Contact, now: Timestamp) -> Option<Delivery> {
+        let token = contact.leave_token.as_ref()?;
+        self.notice(kind, &contact.email, token, now)
+    }
+}
 
 /// Confirms the sign-up of `contact`. Returns whether it was unconfirmed.
 ///
 /// Anybody may ask without a limit, so only what changes something reaches the store's queue.
 pub async fn confirm(
-    contacts: &dyn ContactStore,
-    webhook: Option<&dyn WebhookSender>,
-    metrics: &Metrics,
+    newsletter: Newsletter<'_>,
     contact: &Contact,
     ip: Option<IpAddr>,
     now: Timestamp,
@@ -23,10 +64,10 @@ pub async fn confirm(
     let Some(token) = contact.leave_token.filter(|_| contact.is_pending()) else {
         return Ok(false);
     };
-    let notice = notice_of(webhook, DeliveryKind::Confirmed, contact, now);
-    let is_new = contacts.confirm(&token, ip, notice, now).await?;
+    let notice = newsletter.notice_of(DeliveryKind::Confirmed, contact, now);
+    let is_new = newsletter.contacts.confirm(&token, ip, notice, now).await?;
     if is_new {
-        metrics.confirmations.given.increase();
+        newsletter.meter.metrics.confirmations.given.increase();
     }
     Ok(is_new)
 }
@@ -36,9 +77,7 @@ pub async fn confirm(
 ///
 /// Anybody may ask without a limit, so only what changes something reaches the store's queue.
 pub async fn leave(
-    contacts: &dyn ContactStore,
-    webhook: Option<&dyn WebhookSender>,
-    metrics: &Metrics,
+    newsletter: Newsletter<'_>,
     contact: &Contact,
     now: Timestamp,
 ) -> Result<(), StoreError> {
@@ -46,13 +85,13 @@ pub async fn leave(
     let Some(token) = &contact.leave_token else {
         return Ok(());
     };
-    if status == ContactStatus::Pending && contacts.refuse(token, now).await? {
-        metrics.confirmations.refused.increase();
+    if status == ContactStatus::Pending && newsletter.contacts.refuse(token, now).await? {
+        newsletter.meter.metrics.confirmations.refused.increase();
     } else if status != ContactStatus::Unsubscribed {
         // Also a contact confirmed a moment ago.
-        let notice = notice_of(webhook, DeliveryKind::Unsubscribed, contact, now);
-        if contacts.leave(token, notice, now).await? {
-            metrics.leavings.increase();
+        let notice = newsletter.notice_of(DeliveryKind::Unsubscribed, contact, now);
+        if newsletter.contacts.leave(token, notice, now).await? {
+            newsletter.meter.metrics.leavings.increase();
         }
     }
     Ok(())
@@ -62,50 +101,23 @@ pub async fn leave(
 /// notified of each erasure by the contact's former token: the event contains no address, and is stored
 /// first, so that no contact is erased here and stays stored there.
 pub async fn forget(
-    contacts: &dyn ContactStore,
+    newsletter: Newsletter<'_>,
     deliveries: &dyn DeliveryQueue,
-    webhook: Option<&dyn WebhookSender>,
     emails: &[EmailAddress],
     now: Timestamp,
 ) -> Result<Erasure, StoreError> {
-    let notified_of = webhook.map_or(&[][..], |_webhook| emails);
+    let notified_of = newsletter.webhook.map_or(&[][..], |_webhook| emails);
     // In chunks, so that sign-ups don't wait for all of them.
     for emails in notified_of.chunks(ERASED_MAX) {
         let mut notices = Vec::new();
         for email in emails {
-            let contact = contacts.find(email).await?;
-            let notice = |contact| notice_of(webhook, DeliveryKind::Erased, &contact, now);
+            let contact = newsletter.contacts.find(email).await?;
+            let notice = |contact| newsletter.notice_of(DeliveryKind::Erased, &contact, now);
             notices.extend(contact.and_then(notice));
         }
         if !notices.is_empty() {
             deliveries.add(notices).await?;
         }
     }
-    contacts.forget(emails, now).await
-}
-
-/// The event for the contact with this address and token; `None` without a program. The event of an erasure
-/// has the token alone.
-pub(super) fn notice(
-    webhook: Option<&dyn WebhookSender>,
-    kind: DeliveryKind,
-    email: &EmailAddress,
-    token: &LeaveToken,
-    now: Timestamp,
-) -> Option<Delivery> {
-    let email = (kind != DeliveryKind::Erased).then_some(email);
-    let body = webhook?.write(kind, email, token, now);
-    let id = DeliveryId::new(kind, token, now);
-    Some(Delivery::new(id, kind, email.cloned(), body, now))
-}
-
-/// The same for a stored contact. `None` for one stored before contacts had tokens.
-fn notice_of(
-    webhook: Option<&dyn WebhookSender>,
-    kind: DeliveryKind,
-    contact: &Contact,
-    now: Timestamp,
-) -> Option<Delivery> {
-    let token = contact.leave_token.as_ref()?;
-    notice(webhook, kind, &contact.email, token, now)
+    newsletter.contacts.forget(emails, now).await
 }

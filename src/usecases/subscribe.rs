@@ -5,26 +5,10 @@ use crate::domain::{
     LeaveToken, MacKey, Origin, OriginHash, PolicyName, SignUp, Subject, Subscription, Timestamp,
 };
 use crate::metrics::WebhookMetrics;
-use crate::ports::{ContactStore, Entropy, LimiterError, StoreError, WebhookSender, random};
+use crate::ports::{LimiterError, StoreError, WebhookSender, random};
 
-use super::contacts::notice;
-use super::meter::{ChargeError, Meter};
-use super::opt_in::OptIn;
-
-#[derive(Clone, Copy)]
-pub struct Newsletter<'a> {
-    pub contacts: &'a dyn ContactStore,
-    /// Is posted the sign-ups in place of the store, if any.
-    pub provider: Option<&'a dyn WebhookSender>,
-    /// Hashes the origin of a sign-up.
-    pub origin_key: &'a MacKey,
-    /// Random bytes for unsubscribe tokens.
-    pub entropy: &'a dyn Entropy,
-    /// The operator's program, notified of sign-ups, if any.
-    pub webhook: Option<&'a dyn WebhookSender>,
-    /// Asks contacts to confirm, if required.
-    pub opt_in: Option<OptIn<'a>>,
-}
+use super::contacts::Newsletter;
+use super::meter::ChargeError;
 
 /// Evidence of a sign-up, as claimed by the client.
 #[derive(Clone, Debug)]
@@ -49,7 +33,7 @@ pub struct Subscribed {
 pub enum SubscribeError {
     #[error(transparent)]
     NotCharged(#[from] ChargeError),
-    /// Every charge was refunded, except `newsletter-ip` if the provider failed ([`Meter::refund`]): so it bounds
+    /// Every charge was refunded, except `newsletter-ip` if the provider failed ([`super::meter::Meter::refund`]): so it bounds
     /// how often a client can retry.
     #[error("{1}")]
     Failed(Decision, SignUpFailure),
@@ -71,12 +55,11 @@ pub enum SignUpFailure {
 /// Signs up `email`. The work and the time taken don't depend on earlier sign-ups of the address.
 pub async fn subscribe(
     newsletter: Newsletter<'_>,
-    meter: Meter<'_>,
     client: &Client,
     email: EmailAddress,
     evidence: Evidence,
 ) -> Result<Subscribed, SubscribeError> {
-    let network = client.network;
+    let (meter, network) = (newsletter.meter, client.network);
     let subjects = [
         (PolicyName::Newsletter, Subject::SignUp(network, &email)),
         (PolicyName::NewsletterIp, client.network_subject()),
@@ -90,7 +73,7 @@ pub async fn subscribe(
         // The pair's window would reveal that the address was signed up from this network a while ago.
         admission.decision = admission.decision.hiding(PolicyName::Newsletter);
     }
-    match sign_up(newsletter, meter, client, email, evidence).await {
+    match sign_up(newsletter, client, email, evidence).await {
         Ok(shown) => Ok(Subscribed {
             is_passed_on: shown.is_none(),
             already_exists: shown.and_then(|shown| already_exists(client, shown)),
@@ -112,12 +95,11 @@ pub async fn subscribe(
 /// otherwise the event for the operator's program. `None` if it is passed on, or that program is notified.
 async fn sign_up(
     newsletter: Newsletter<'_>,
-    meter: Meter<'_>,
     client: &Client,
     email: EmailAddress,
     Evidence { consent, text }: Evidence,
 ) -> Result<Option<Subscription>, SignUpFailure> {
-    let now = consent.at;
+    let (meter, now) = (newsletter.meter, consent.at);
     let new = LeaveToken::from_bytes(random(newsletter.entropy));
     if let Some(provider) = newsletter.provider {
         return pass_on(provider, &email, &new, now, &meter.metrics.webhook).await;
@@ -125,7 +107,7 @@ async fn sign_up(
     let (leave_token, (notice, mail)) = match newsletter.opt_in {
         None => {
             let kind = DeliveryKind::Subscribed;
-            let notice = notice(newsletter.webhook, kind, &email, &new, now);
+            let notice = newsletter.notice(kind, &email, &new, now);
             (new, (notice, None))
         }
         Some(opt_in) => {
@@ -141,7 +123,6 @@ async fn sign_up(
     let sign_up = SignUp {
         email,
         origin: origin(newsletter.origin_key, meter.key, client),
-        at: now,
         consent,
         consent_text: text,
         leave_token,

@@ -40,10 +40,7 @@ pub async fn open_store(
     is_node: bool,
 ) -> Result<Arc<PostgresStore>, StoresError> {
     let settings = store_settings(args, secret)?;
-    let patience = match is_node {
-        true => START_PATIENCE,
-        false => Duration::ZERO,
-    };
+    let patience = is_node.then_some(START_PATIENCE).unwrap_or_default();
     Ok(PostgresStore::connect(&settings, Arc::clone(metrics), patience).await?)
 }
 

@@ -2,7 +2,6 @@
 
 use landing_api::adapters::cluster::postgres::{Filling, PostgresStore};
 use landing_api::adapters::system::SystemClock;
-use landing_api::domain::agent::{Registration, RevokedRegistration};
 use landing_api::domain::consent::Confirmation;
 use landing_api::domain::contact::{Contact, ImportOutcome, SignUp, Subscription, Tombstone};
 use landing_api::domain::credential::KeyRecord;
@@ -10,6 +9,7 @@ use landing_api::domain::delivery::{Channel, DeliveryKind};
 use landing_api::domain::hourly_counts::{Counts, Hour};
 use landing_api::domain::secret::Secret;
 use landing_api::domain::time::{DAY_MS, Timestamp};
+use landing_api::domain::{Registration, RevokedRegistration};
 use landing_api::operator::import::IMPORT_ROWS;
 use landing_api::ports::{
     Clock as _, ContactStore, CountStore, DeliveryQueue, KeyIssuer, RevocationList, StoreError,

@@ -163,7 +163,7 @@ fn the_words_of_the_own_form_say_that_the_ip_address_is_stored() {
     let mut facts = crate::site::facts();
     facts.settings.keeps_consent_ip = true;
     let site = crate::site::render(&facts);
-    let text = site.page_writer.consent_text(Language::English).unwrap();
+    let text = site.templates.consent_text(Language::English).unwrap();
     assert!(
         text.ends_with("We also store your IP address as proof of your sign-up."),
         "{text}"

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use landing_api::adapters::cluster::credential_cache::CredentialCache;
-use landing_api::domain::agent::Registration;
+use landing_api::domain::Registration;
 use landing_api::domain::credential::KeyRecord;
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::{KeyIssuer, RevocationList, StoreError};

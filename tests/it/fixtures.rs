@@ -18,7 +18,7 @@ use landing_api::adapters::files::{Files, OpenError, SystemFiles};
 use landing_api::adapters::ledger::{LedgerRepair, LedgerStore, Tuning, repair_ledger};
 use landing_api::adapters::limiter::SledRateLimiter;
 use landing_api::domain::Failure;
-use landing_api::domain::agent::Registration;
+use landing_api::domain::Registration;
 use landing_api::domain::client::{LimitKey, Network, Subject};
 use landing_api::domain::consent::{Consent, LeaveToken, SignUpWay, StatusCounts, TextDigest};
 use landing_api::domain::contact::{
@@ -302,7 +302,6 @@ pub(crate) fn sign_up_of(email: EmailAddress, origin: Origin, at: Timestamp) -> 
     SignUp {
         email,
         origin,
-        at,
         consent: bare_consent(at, SignUpWay::Form),
         consent_text: None,
         leave_token: LeaveToken::from_bytes(*token.as_bytes()),

@@ -1,7 +1,7 @@
 //! The operator's own look: logo, colour, introduction, and a site without developers.
 
 use landing_api::config::Invocation;
-use landing_api::domain::accent::Accent;
+use landing_api::domain::Accent;
 use landing_api::domain::mail::LetterContent;
 use landing_api::domain::time::DAY_MS;
 use landing_api::http::answer::problem;

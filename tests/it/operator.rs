@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::TryStreamExt as _;
 use landing_api::cli::in_words;
-use landing_api::domain::agent::Registration;
+use landing_api::domain::Registration;
 use landing_api::domain::blocked_network::BlockedNetwork;
 use landing_api::domain::credential::{ApiKey, KeyRecord};
 use landing_api::domain::time::Timestamp;

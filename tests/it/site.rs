@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use landing_api::config::Invocation;
-use landing_api::domain::accent::Accent;
+use landing_api::domain::Accent;
 use landing_api::domain::policy::{Policies, PolicyName};
 use landing_api::domain::settings::{Settings, SignUpsGo};
 use landing_api::http::answer::problem;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use landing_api::adapters::files::counts::FileCountStore;
 use landing_api::adapters::limiter::SledRateLimiter;
-use landing_api::domain::agent::Registration;
+use landing_api::domain::Registration;
 use landing_api::domain::credential::ApiKey;
 use landing_api::domain::hourly_counts::{Counted, Hour};
 use landing_api::domain::policy::Policies;

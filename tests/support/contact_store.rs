@@ -104,7 +104,7 @@ impl ContactStore for MemoryContactStore {
         self.keep_fault.check()?;
         let mut contacts = lock(&self.contacts);
         let refused_at = contacts.refused.get(sign_up.email.as_str());
-        let is_refused = refused_at.is_some_and(|at| sign_up.at < at.plus_ms(REFUSED_MS));
+        let is_refused = refused_at.is_some_and(|at| sign_up.consent.at < at.plus_ms(REFUSED_MS));
         let is_due = |it: &Delivery| !(is_refused && it.kind.channel() == Channel::Mail);
         if let (Some(digest), Some(text)) = (sign_up.consent.text, &sign_up.consent_text) {
             contacts.texts.insert(*digest.as_bytes(), text.clone());

@@ -78,10 +78,8 @@ impl DeliveryQueue for MemoryContactStore {
         } = settled;
         let mut contacts = lock(&self.contacts);
         for (email, outcome) in mails {
-            let found = contacts.kept.get_mut(email.as_str());
-            let found = found.filter(|(_, it)| it.is_pending());
-            if let Some(confirmation) = found.and_then(|(_, it)| it.confirmation.as_mut()) {
-                confirmation.note_mail(outcome, now);
+            if let Some((_, contact)) = contacts.kept.get_mut(email.as_str()) {
+                contact.note_mail(outcome, now);
             }
         }
         drop(contacts);

@@ -4,8 +4,8 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 
-use landing_api::domain::agent::{Registration, RevokedRegistration};
 use landing_api::domain::time::Timestamp;
+use landing_api::domain::{Registration, RevokedRegistration};
 use landing_api::ports::{PageStream, RevocationList, StoreError};
 
 use super::fault::Fault;

@@ -25,11 +25,11 @@ use super::writer::LedgerWriter;
 impl ContactStore for LedgerStore {
     async fn keep(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
         let tombstones = self.tombstone_key.clone();
-        self.commit(Some(sign_up.at), move |draft| {
+        self.commit(Some(sign_up.consent.at), move |draft| {
             let known = draft.get(&Identity::contact(&sign_up.email))?;
             keep_text(draft, &sign_up)?;
             let address = tombstone(&tombstones, &sign_up.email);
-            let is_refused = refused_until(draft.get(&address)?, sign_up.at).is_some();
+            let is_refused = refused_until(draft.get(&address)?, sign_up.consent.at).is_some();
             if !is_refused {
                 draft.remove(address)?;
             }

@@ -39,7 +39,6 @@ fn sign_up(email: &str) -> SignUp {
             network: OriginHash::from_bytes([1; 8]),
             credential: None,
         },
-        at: NOW,
         consent: Consent {
             at: NOW,
             way: SignUpWay::Form,

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::domain::{Decision, Language};
 use crate::site::HTML;
-use crate::site::page_writer::PageWriter;
+use crate::site::templates::Templates;
 
 use crate::http::answer::documents::{NO_REFERRER, PAGE_HEADERS};
 use crate::http::answer::reply::NO_STORE;
@@ -37,9 +37,9 @@ impl<V: Serialize> WrittenPage<'_, V> {
     ///
     /// # Errors
     /// A problem when it cannot be rendered, which is a bug.
-    pub(crate) fn reply(&self, writer: &PageWriter) -> Result<Reply, Problem> {
+    pub(crate) fn reply(&self, templates: &Templates) -> Result<Reply, Problem> {
         let (title, path) = (self.title, self.path);
-        let html = writer.write(self.language, self.layout, title, path, &self.values);
+        let html = templates.page(self.language, self.layout, title, path, &self.values);
         let html = html.map_err(Problem::fault)?;
         let mut headers = HeaderMap::from_iter([
             (CONTENT_TYPE, HeaderValue::from_static(HTML)),
@@ -91,7 +91,7 @@ pub(crate) fn failure_page(
             "id": context.id.to_string(),
         }),
     };
-    let mut reply = page.reply(&context.state().page_writer).ok()?;
+    let mut reply = page.reply(&context.state().templates).ok()?;
     let headers = &mut reply.headers;
     headers.extend(problem.headers.iter().cloned().collect::<HeaderMap>());
     // A failure may be that of an email's link.

@@ -79,7 +79,7 @@ async fn take_turn(
 ) -> Result<Answered, Problem> {
     let (_share, turn) = chat_wire::take_turn(context, visitor).await?;
     let app = context.app();
-    let answer = usecase::answer(app.assistant(), app.meter(), turn, conversation, None);
+    let answer = usecase::answer(app.assistant(), turn, conversation, None);
     tokio::select! {
         answered = answer => answered.map_err(|error| chat_wire::problem(context, error)),
         // Dropping the answer stops the model. The turn stays charged.

@@ -51,7 +51,7 @@ pub(super) async fn take_turn(
         let detail = "Too many questions from this network are being answered at once.";
         Problem::new(Code::ModelUnavailable, detail).because(cause)
     })?;
-    let begun = usecase::begin_turn(app.assistant(), app.meter(), context.now, client, visitor);
+    let begun = usecase::begin_turn(app.assistant(), context.now, client, visitor);
     let turn = begun.await.map_err(|error| problem(context, error))?;
     Ok((share, turn))
 }

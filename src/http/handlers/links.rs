@@ -100,9 +100,7 @@ async fn take_answer(context: RequestContext, body: Bytes) -> Result<Reply, Prob
     let state = match answer {
         Some("confirm") => {
             let ip = app.settings.keeps_consent_ip.then_some(context.address);
-            let (contacts, metrics) = (&*app.contacts, &app.metrics);
-            let (webhook, now) = (app.webhook.as_deref(), context.now);
-            if !confirm(contacts, webhook, metrics, contact, ip, now).await? {
+            if !confirm(app.newsletter(), contact, ip, context.now).await? {
                 // Perhaps it was confirmed by another click a moment ago, or refused.
                 return ask_confirm(context).await;
             }
@@ -117,9 +115,7 @@ async fn take_answer(context: RequestContext, body: Bytes) -> Result<Reply, Prob
 
 /// Unsubscribes `contact`. Returns the state of its page.
 async fn unsubscribe(context: &RequestContext, contact: &Contact) -> Result<&'static str, Problem> {
-    let (app, now) = (context.app(), context.now);
-    let webhook = app.webhook.as_deref();
-    leave(&*app.contacts, webhook, &app.metrics, contact, now).await?;
+    leave(context.app().newsletter(), contact, context.now).await?;
     Ok(match contact.status() {
         // It gets no email for a while.
         ContactStatus::Pending => "refused",
@@ -163,7 +159,7 @@ fn contact_page(
         path: None,
         values: json!({ "state": state, "address": address }),
     };
-    let mut reply = page.reply(&context.state().page_writer)?;
+    let mut reply = page.reply(&context.state().templates)?;
     reply.headers.insert(REFERRER_POLICY, NO_REFERRER);
     Ok(reply)
 }

@@ -43,14 +43,7 @@ async fn sign_up(context: RequestContext, body: Bytes, way: SignUpWay) -> Result
     let named = query.first("source");
     let language = (way == SignUpWay::Element).then(|| negotiate::language(&context.parts));
     let evidence = evidence(&context, way, named, language);
-    let subscribed = subscribe(
-        app.newsletter(),
-        app.meter(),
-        &context.client,
-        email,
-        evidence,
-    )
-    .await?;
+    let subscribed = subscribe(app.newsletter(), &context.client, email, evidence).await?;
     let mode = match subscribed.is_passed_on {
         true => "notify",
         false => "contact",

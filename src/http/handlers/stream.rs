@@ -67,13 +67,7 @@ async fn write_stream(
 ) {
     let started = Instant::now();
     let (app, deadline) = (context.app(), chat_wire::DEADLINE);
-    let answer = usecase::answer(
-        app.assistant(),
-        app.meter(),
-        turn,
-        &conversation,
-        Some(&sink),
-    );
+    let answer = usecase::answer(app.assistant(), turn, &conversation, Some(&sink));
     let outcome = tokio::select! {
         outcome = catch_panic(timeout(deadline, answer)) => outcome,
         // Dropping the answer ends the model's work and frees its permit.

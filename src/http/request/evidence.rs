@@ -19,8 +19,8 @@ pub(crate) fn evidence(
     // The wording on other pages is unknown.
     let is_own =
         text(headers, ORIGIN).is_some_and(|origin| is_same_origin(origin, &settings.base_url));
-    let writer = &context.state().page_writer;
-    let asked_with = |language| writer.consent_text(language);
+    let templates = &context.state().templates;
+    let asked_with = |language| templates.consent_text(language);
     let named = source.and_then(Source::parse);
     let text = language.filter(|_| is_own).and_then(asked_with);
     let consent = Consent {

@@ -6,39 +6,21 @@ use minijinja::{Environment, Error, context};
 use crate::operator::sessions::Session;
 use crate::operator::words::templates;
 
-macro_rules! source {
-    ($name:literal) => {
-        ($name, include_str!(concat!("../../../data/admin/", $name)))
+/// Each file of `data/admin/` with its text.
+macro_rules! sources {
+    ($($name:literal)+) => {
+        &[$(($name, include_str!(concat!("../../../data/admin/", $name)))),+]
     };
 }
 
-const SOURCES: &[(&str, &str)] = &[
-    source!("frame.html"),
-    source!("parts.html"),
-    source!("login.html"),
-    source!("overview.html"),
-    source!("plot.html"),
-    source!("contacts.html"),
-    source!("contacts-show.html"),
-    source!("keys.html"),
-    source!("agents.html"),
-    source!("agents-revoke.html"),
-    source!("blocks.html"),
-    source!("blocks-add.html"),
-    source!("blocks-remove.html"),
-    source!("policies.html"),
-    source!("change.html"),
-    source!("contacts-erase.html"),
-    source!("keys-revoke.html"),
-    source!("policies-reset.html"),
-    source!("questions.html"),
-    source!("queue.html"),
-    source!("queue-drop.html"),
-    source!("queue-hold.html"),
-    source!("queue-release.html"),
-    source!("queue-retry.html"),
-    source!("message.html"),
-];
+/// The templates, by name.
+const SOURCES: &[(&str, &str)] = sources! {
+    "frame.html" "parts.html" "login.html" "overview.html" "plot.html" "contacts.html" "contacts-show.html"
+    "keys.html" "agents.html" "agents-revoke.html" "blocks.html" "blocks-add.html" "blocks-remove.html"
+    "policies.html" "change.html" "contacts-erase.html" "keys-revoke.html" "policies-reset.html"
+    "questions.html" "queue.html" "queue-drop.html" "queue-hold.html" "queue-release.html" "queue-retry.html"
+    "message.html"
+};
 
 /// The public pages' stylesheet and the admin page's own.
 pub(super) const STYLE: &str = concat!(

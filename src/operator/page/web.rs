@@ -39,19 +39,15 @@ const STOP_GRACE: Duration = Duration::from_secs(1);
 pub async fn serve_web(listener: Arc<TcpListener>, page: Arc<AdminPage>, stop: CancellationToken) {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let connections = TaskTracker::new();
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            () = stop.cancelled() => break,
-        };
+    while let Some(accepted) = stop.run_until_cancelled(listener.accept()).await {
         let Ok((stream, _address)) = accepted else {
             // Most likely out of file descriptors.
             sleep(Duration::from_millis(100)).await;
             continue;
         };
-        let place = tokio::select! {
-            place = Arc::clone(&places).acquire_owned() => place,
-            () = stop.cancelled() => break,
+        let place = Arc::clone(&places).acquire_owned();
+        let Some(place) = stop.run_until_cancelled(place).await else {
+            break;
         };
         let (page, stop) = (Arc::clone(&page), stop.clone());
         connections.spawn(async move {

@@ -1,6 +1,6 @@
 //! Contacts, keys and agents.
 
-use landing_api::domain::agent::Registration;
+use landing_api::domain::Registration;
 use landing_api::domain::contact::Contact;
 use landing_api::domain::credential::{ApiKey, KeyRecord, KeyState};
 use landing_api::domain::text::Label;

@@ -6,8 +6,8 @@ mod revoke;
 mod walk;
 
 use hyper::Method;
-use landing_api::domain::agent::{AccessToken, Registration};
 use landing_api::domain::secret::Secret;
+use landing_api::domain::{AccessToken, Registration};
 use serde_json::json;
 
 use crate::harness::{Call, NOW, Reply, Setup, TestApp};

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use landing_api::adapters::files::questions::FileQuestionStore;
+use landing_api::domain::QuotaToken;
 use landing_api::domain::chat::{Content, Conversation, Message, Role};
 use landing_api::domain::client::{Client, Network, Subject};
 use landing_api::domain::decision::Decision;
 use landing_api::domain::policy::{Policies, PolicyName};
-use landing_api::domain::quota_token::QuotaToken;
 use landing_api::domain::secret::MacKey;
 use landing_api::metrics::Metrics;
 use landing_api::ports::{
@@ -17,9 +17,10 @@ use landing_api::ports::{
     RateLimiter, StoreError, WebhookSender,
 };
 use landing_api::usecases::ask_assistant::{self, Answered, Assistant, ChatError};
+use landing_api::usecases::contacts::Newsletter;
 use landing_api::usecases::issue_key::{IssueError, issue_key};
 use landing_api::usecases::meter::{ChargeError, Meter};
-use landing_api::usecases::subscribe::{Newsletter, SignUpFailure, SubscribeError, subscribe};
+use landing_api::usecases::subscribe::{SignUpFailure, SubscribeError, subscribe};
 
 use super::limiters::limiters;
 use crate::fixtures::{
@@ -65,10 +66,12 @@ impl Desk {
 
     fn newsletter<'a>(
         &'a self,
+        limiter: &'a dyn RateLimiter,
         contacts: &'a dyn ContactStore,
         provider: Option<&'a dyn WebhookSender>,
     ) -> Newsletter<'a> {
         Newsletter {
+            meter: self.meter(limiter),
             contacts,
             provider,
             origin_key: &self.key,
@@ -113,6 +116,7 @@ impl Desk {
         fallback: Option<&dyn ModelClient>,
     ) -> Result<Answered, ChatError> {
         let assistant = Assistant {
+            meter: self.meter(limiter),
             model,
             fallback,
             questions: &FileQuestionStore::default(),
@@ -122,10 +126,9 @@ impl Desk {
             content: Content::parse("hello".to_owned()).unwrap(),
         };
         let conversation = Conversation::parse(vec![hello]).unwrap();
-        let (meter, now) = (self.meter(limiter), START);
         let visitor = Some(QuotaToken::new([visitor; 16]));
-        let turn = ask_assistant::begin_turn(assistant, meter, now, &client(host), visitor).await?;
-        ask_assistant::answer(assistant, meter, turn, &conversation, sink).await
+        let turn = ask_assistant::begin_turn(assistant, START, &client(host), visitor).await?;
+        ask_assistant::answer(assistant, turn, &conversation, sink).await
     }
 
     /// What comes of a sign-up of `name` that the provider does not take.
@@ -133,10 +136,9 @@ impl Desk {
         let provider = ScriptedWebhookSender::default();
         provider.fail_with([failed("answered 500")]);
         let contacts = MemoryContactStore::default();
-        let newsletter = self.newsletter(&contacts, Some(&provider));
-        let (meter, client) = (self.meter(limiter), client(host));
-        let signed_up = subscribe(newsletter, meter, &client, address(name), no_evidence());
-        match signed_up.await.unwrap_err() {
+        let newsletter = self.newsletter(limiter, &contacts, Some(&provider));
+        let signed_up = subscribe(newsletter, &client(host), address(name), no_evidence()).await;
+        match signed_up.unwrap_err() {
             SubscribeError::Failed(decision, SignUpFailure::Provider(_)) => {
                 format!("failed: {}", counts(&decision))
             }
@@ -154,8 +156,8 @@ impl Desk {
         contacts.fail_with(Some(full()));
         keys.fail_with(Some(full()));
         let (meter, client) = (self.meter(limiter), client(host));
-        let newsletter = self.newsletter(&contacts, None);
-        let signed_up = subscribe(newsletter, meter, &client, address("ada"), no_evidence()).await;
+        let newsletter = self.newsletter(limiter, &contacts, None);
+        let signed_up = subscribe(newsletter, &client, address("ada"), no_evidence()).await;
         let Err(SubscribeError::Failed(of_sign_up, SignUpFailure::Store(error))) = signed_up else {
             panic!("{signed_up:?}");
         };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use landing_api::domain::agent::{Registration, RevokedRegistration};
+use landing_api::domain::{Registration, RevokedRegistration};
 use landing_api::ports::RevocationList;
 
 use crate::fixtures::{START, listed, registration};

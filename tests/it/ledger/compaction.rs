@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 
 use landing_api::adapters::ledger::Tuning;
-use landing_api::domain::agent::Registration;
+use landing_api::domain::Registration;
 use landing_api::domain::contact::Subscription;
 use landing_api::domain::credential::KeyRecord;
 use landing_api::domain::time::Timestamp;

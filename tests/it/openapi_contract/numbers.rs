@@ -1,6 +1,6 @@
 //! The numbers and names in the description are those of the code, and of the configuration.
 
-use landing_api::domain::agent::AccessToken;
+use landing_api::domain::AccessToken;
 use landing_api::domain::chat::{Content, MESSAGES_MAX};
 use landing_api::domain::email;
 use landing_api::domain::policy::{Policies, PolicyName, Quota};

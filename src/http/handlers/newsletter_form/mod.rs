@@ -144,7 +144,7 @@ async fn sign_up(context: &RequestContext, fields: &FormFields) -> Result<(), Pr
     let (app, client) = (context.app(), &context.client);
     let source = fields.source.as_deref();
     let evidence = evidence(context, SignUpWay::Form, source, Some(fields.language));
-    subscribe(app.newsletter(), app.meter(), client, email, evidence).await?;
+    subscribe(app.newsletter(), client, email, evidence).await?;
     Ok(())
 }
 
@@ -204,7 +204,7 @@ fn in_any_frame(
     page: &WrittenPage<'_, Value>,
     origin: &str,
 ) -> Result<Reply, Problem> {
-    let mut reply = page.reply(&context.state().page_writer)?;
+    let mut reply = page.reply(&context.state().templates)?;
     let policy = PAGE_POLICY.replace("frame-ancestors 'none'; ", "");
     let action = format!("form-action 'self' {origin}");
     let policy = policy.replace("form-action 'self'", action.trim_end());

@@ -1,14 +1,15 @@
-//! The credentials an agent gets when it registers: a client id, a client secret and access tokens. None of
-//! them is stored. Each carries its own data, and secrets and tokens carry a MAC of it:
+//! Tokens that are not stored, because they carry their own data and a MAC of it: the credentials an agent gets when it
+//! registers (a client id, a client secret and access tokens), and the token that a visitor's chat turns are counted under.
 //! ```text
 //! registration  = expires (6 bytes), random (16 bytes)
 //! client id     = reg_ registration
 //! client secret = las_ MAC(client secret key, registration)
 //! access token  = lat_ registration, expires (6 bytes), MAC(access token key, both of these)
+//! quota token   = v1. random (16 bytes), MAC(quota token key, v1 and these)
 //! ```
 //!
-//! `MAC` is keyed BLAKE3, 32 bytes, under two keys derived from the data directory's secret, so
-//! that neither is accepted as the other. Instants are milliseconds since the Unix epoch,
+//! `MAC` is keyed BLAKE3, 32 bytes, under keys derived from the data directory's secret, so
+//! that none is accepted as another. Instants are milliseconds since the Unix epoch,
 //! big-endian. A client id alone proves nothing: it is accepted only together with its secret.
 //!
 //! The bytes are written in base32 (RFC 4648, capitals, no padding) after a prefix that secret
@@ -25,12 +26,14 @@ use super::time::{DAY_MS, Timestamp};
 const CLIENT_ID: &str = "reg_";
 const CLIENT_SECRET: &str = "las_";
 const ACCESS_TOKEN: &str = "lat_";
+const QUOTA_TOKEN: &str = "v1.";
 
 const INSTANT_LEN: usize = 6;
 const RANDOM_LEN: usize = 16;
 const REGISTRATION_LEN: usize = INSTANT_LEN + RANDOM_LEN;
 const TAG_LEN: usize = blake3::OUT_LEN;
 const TOKEN_LEN: usize = REGISTRATION_LEN + INSTANT_LEN + TAG_LEN;
+const QUOTA_TOKEN_LEN: usize = RANDOM_LEN + TAG_LEN;
 
 /// The last instant that six bytes can hold, in the year 10889.
 const INSTANT_MS_MAX: u64 = (1 << (8 * INSTANT_LEN)) - 1;
@@ -167,6 +170,39 @@ impl AccessToken {
     }
 }
 
+/// A visitor of the assistant, by 128 random bits. The count stays on the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuotaToken {
+    pub(super) id: [u8; RANDOM_LEN],
+}
+
+impl QuotaToken {
+    /// A new visitor with this random id.
+    pub const fn new(id: [u8; RANDOM_LEN]) -> Self {
+        Self { id }
+    }
+
+    /// The text given to the visitor.
+    pub fn encode(&self, key: &TokenKey) -> String {
+        let tag = self.tag(&key.current);
+        encode(QUOTA_TOKEN, &[&self.id[..], tag.as_bytes()].concat())
+    }
+
+    /// Parses a visitor's token; `None` unless [`QuotaToken::encode`] made it with this key.
+    pub fn decode(text: &str, key: &TokenKey) -> Option<Self> {
+        let bytes: [u8; QUOTA_TOKEN_LEN] = decode(QUOTA_TOKEN, text)?;
+        let (id, tag) = bytes.split_first_chunk()?;
+        let token = Self { id: *id };
+        let tag = blake3::Hash::from_bytes(tag.try_into().ok()?);
+        // BLAKE3's hashes compare in constant time.
+        key.any(|key| token.tag(key) == tag).then_some(token)
+    }
+
+    fn tag(&self, key: &MacKey) -> blake3::Hash {
+        key.hash(&[b"v1", &self.id])
+    }
+}
+
 /// An instant up to [`INSTANT_MS_MAX`].
 fn instant_bytes(instant: Timestamp) -> [u8; INSTANT_LEN] {
     let [_, _, bytes @ ..] = instant.as_ms().to_be_bytes();
@@ -177,14 +213,14 @@ const fn instant([a, b, c, d, e, f]: [u8; INSTANT_LEN]) -> Timestamp {
     Timestamp::from_ms(u64::from_be_bytes([0, 0, a, b, c, d, e, f]))
 }
 
-pub(super) fn encode(prefix: &str, bytes: &[u8]) -> String {
+fn encode(prefix: &str, bytes: &[u8]) -> String {
     let mut text = prefix.to_owned();
     BASE32_NOPAD.encode_append(bytes, &mut text);
     text
 }
 
 /// The bytes after `prefix`. `None` unless `text` is the canonical encoding of N bytes.
-pub(super) fn decode<const N: usize>(prefix: &str, text: &str) -> Option<[u8; N]> {
+fn decode<const N: usize>(prefix: &str, text: &str) -> Option<[u8; N]> {
     let digits = text.strip_prefix(prefix)?;
     if digits.len() != BASE32_NOPAD.encode_len(N) {
         return None;

@@ -185,3 +185,36 @@ fn debug_output_names_nobody() {
     let token = format!("{:?}", AccessToken::new(registration, NOW));
     assert!(!token.contains('9'), "{token}");
 }
+
+#[test]
+fn a_value_comes_back_as_the_visitor_it_was_made_for() {
+    let key = Secret::new([1; 32]).keys().quota_token;
+    let token = QuotaToken::new([9; 16]);
+    let value = token.encode(&key);
+    assert_eq!(value.len(), 80);
+    assert_eq!(QuotaToken::decode(&value, &key), Some(token));
+}
+
+#[test]
+fn a_value_we_did_not_make_names_nobody() {
+    let key = Secret::new([1; 32]).keys().quota_token;
+    let good = QuotaToken::new([9; 16]).encode(&key);
+    let foreign = QuotaToken::new([9; 16]).encode(&Secret::new([2; 32]).keys().quota_token);
+    let other = QuotaToken::new([8; 16]).encode(&key);
+    let swapped = format!("{}{}", &good[..29], &other[29..]);
+    for bad in [
+        foreign,
+        swapped,
+        String::new(),
+        "v1.".to_owned(),
+        good[..good.len() - 1].to_owned(),
+        format!("{good}A"),
+        good.replacen("v1", "v2", 1),
+        good.replace('.', "-"),
+        "\u{e9}".repeat(40),
+        good.to_lowercase(),
+        "v1.".repeat(10_000),
+    ] {
+        assert_eq!(QuotaToken::decode(&bad, &key), None, "{bad:.60}");
+    }
+}
