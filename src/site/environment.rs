@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use minijinja::syntax::SyntaxConfigBuilder;
 use minijinja::value::{Kwargs, Value};
-use minijinja::{AutoEscape, Environment, Error, State, UndefinedBehavior, context};
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, State, UndefinedBehavior, context};
 
 use crate::domain::{Language, TimeUnit};
 
@@ -41,10 +41,8 @@ pub(super) fn keys() -> impl Iterator<Item = &'static str> {
     messages(Language::English).map(|(key, _text)| key)
 }
 
-/// The name of a message's template, which no file has: the operator's have no slash, and the service's no such folder.
-fn name(language: Language, key: &str) -> String {
-    format!("{}/{key}", language.tag())
-}
+/// The global variable that has the messages of every language.
+const MESSAGES: &str = "messages";
 
 /// The message `key` in `language`, filled with `args`.
 ///
@@ -56,13 +54,23 @@ pub(super) fn text(
     key: &str,
     args: Value,
 ) -> Result<String, Error> {
-    environment.get_template(&name(language, key))?.render(args)
+    let messages = environment.empty_state().lookup(MESSAGES);
+    let message = messages
+        .unwrap_or_default()
+        .get_attr(language.tag())?
+        .get_attr(key)?;
+    let name = format!("{}/{key}", language.tag());
+    match message.as_str() {
+        Some(source) => environment.render_named_str(&name, source, args),
+        None => Err(Error::new(ErrorKind::TemplateNotFound, name)),
+    }
 }
 
-/// The environment, with the messages of every language as templates.
+/// The environment, with the messages of every language. They are compiled where they are filled: as templates they
+/// would take 8 KiB each.
 ///
 /// # Errors
-/// [`SiteError`] when a message is not a valid template.
+/// [`SiteError`] when the syntax is contradictory.
 pub(super) fn environment(
     mut syntax: SyntaxConfigBuilder,
 ) -> Result<Environment<'static>, SiteError> {
@@ -76,11 +84,11 @@ pub(super) fn environment(
         Some((_, "json")) => AutoEscape::Json,
         _ => AutoEscape::None,
     });
-    for language in Language::ALL {
-        for (key, text) in messages(language) {
-            environment.add_template_owned(name(language, key), text)?;
-        }
-    }
+    let all = Language::ALL.map(|language| {
+        let messages: BTreeMap<_, _> = messages(language).collect();
+        (language.tag(), messages)
+    });
+    environment.add_global(MESSAGES, BTreeMap::from(all));
     environment.add_filter("markdown", |text: &str| {
         Value::from_safe_string(markdown::to_html(text))
     });
@@ -205,12 +213,14 @@ mod tests {
     fn every_language_has_every_message_with_the_same_arguments() {
         let environment = messages_alone();
         let arguments = |language| {
-            let arguments = |key| {
-                let template = environment.get_template(&name(language, key)).unwrap();
-                BTreeSet::from_iter(template.undeclared_variables(false))
+            let arguments = |(key, source)| {
+                let template = environment.template_from_str(source).unwrap();
+                (
+                    key,
+                    BTreeSet::from_iter(template.undeclared_variables(false)),
+                )
             };
-            let lines = messages(language);
-            let messages: BTreeMap<_, _> = lines.map(|(key, _)| (key, arguments(key))).collect();
+            let messages: BTreeMap<_, _> = messages(language).map(arguments).collect();
             let texts = source(language).lines();
             let texts = texts.filter(|line| !line.is_empty() && !line.starts_with('#'));
             assert_eq!(texts.count(), messages.len(), "{language:?}");
