@@ -41,36 +41,16 @@ fn a_missing_data_directory_is_made_and_the_service_answers() {
     assert!(message.contains(&base), "{message}");
 }
 
-#[test]
-fn either_signal_stops_it_with_success() {
-    for signal in [Signal::TERM, Signal::INT] {
-        let (_dir, program) = Program::fresh(&[]);
-        let (status, log) = program.stop(signal);
-        assert_eq!(status, Some(0), "{log}");
-    }
-}
-
+/// The model accepts the request and never answers.
 #[test]
 fn a_second_signal_ends_the_wait_for_a_turn_and_the_visitor_is_told() {
-    let url = "--model-url=http://ADDRESS/v1";
-    check_second_signal(
-        &[url, "--model=m", "--model-timeout=5m"],
-        (CHAT, HELLO),
-        "model_unavailable",
-    );
-}
-
-/// Posts a body to a program whose upstream, at `ADDRESS`, accepts the request and never answers.
-fn check_second_signal(flags: &[&str], (path, body): (&str, &str), code: &str) {
-    let data_dir = tempfile::tempdir().unwrap();
-    let upstream = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = upstream.local_addr().unwrap().to_string();
-    let flags = flags.iter().map(|flag| flag.replace("ADDRESS", &address));
-    let program = Program::start(command(data_dir.path()).args(flags));
+    let model = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("--model-url=http://{}/v1", model.local_addr().unwrap());
+    let (_dir, program) = Program::fresh(&[&url, "--model=m", "--model-timeout=5m"]);
     let began = Instant::now();
     let (status, answer) = std::thread::scope(|scope| {
-        let turn = scope.spawn(|| program.post(path, body));
-        let (mut question, _) = upstream.accept().unwrap();
+        let turn = scope.spawn(|| program.post(CHAT, HELLO));
+        let (mut question, _) = model.accept().unwrap();
         question.read_exact(&mut [0]).unwrap();
         program.signal(Signal::TERM);
         while TcpStream::connect(&program.address).is_ok() {
@@ -80,7 +60,8 @@ fn check_second_signal(flags: &[&str], (path, body): (&str, &str), code: &str) {
         program.signal(Signal::INT);
         turn.join().unwrap()
     });
-    assert_eq!((status, &answer["code"]), (503, &json!(code)));
+    let unavailable = json!("model_unavailable");
+    assert_eq!((status, &answer["code"]), (503, &unavailable));
     let (status, log) = program.wait();
     assert_eq!(status, Some(0), "{log}");
     assert!(log.contains("second signal"), "{log}");
@@ -193,11 +174,9 @@ fn ask(address: &str, requests: usize) {
             text.matches("HTTP/1.1 200 ").count()
         });
         let request = "GET /api/v1/health HTTP/1.1\r\nHost: a\r\n\r\n";
-        stream
-            .write_all(request.repeat(requests - 1).as_bytes())
-            .unwrap();
-        let last = "GET /api/v1/health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
-        stream.write_all(last.as_bytes()).unwrap();
+        let last = request.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n");
+        let requests = request.repeat(requests - 1) + &last;
+        stream.write_all(requests.as_bytes()).unwrap();
         reader.join().unwrap()
     });
     assert_eq!(answered, requests);
@@ -328,13 +307,6 @@ fn a_kill_loses_nothing_that_was_acknowledged_and_only_fresh_counts() {
 }
 
 #[test]
-fn a_second_process_is_refused_and_the_first_goes_on() {
-    let (data_dir, program) = Program::fresh(&[]);
-    Ran::of(&mut command(data_dir.path())).refused_in_a_line(1, "in use");
-    assert_eq!(program.sign_up("ada@example.com"), false);
-}
-
-#[test]
 fn a_wrong_flag_is_named_and_ends_with_status_2() {
     let data_dir = tempfile::tempdir().unwrap();
     let unused = data_dir.path().join("unused");
@@ -370,19 +342,6 @@ fn a_provider_that_is_away_is_logged_without_address_or_secret() {
 }
 
 #[test]
-fn a_proxy_that_is_not_set_up_is_warned_of_once() {
-    let (_dir, program) = Program::fresh(&[]);
-    let forwarded = "X-Forwarded-For: 198.51.100.7\r\nX-API-Key: no\r\n";
-    for _ in 0..50 {
-        program.send("GET", "/api/v1/health", forwarded, "");
-    }
-    let log = program.stopped();
-    let warning = "list its network in --trusted-proxy";
-    assert_eq!(log.matches(warning).count(), 1, "{log}");
-    assert_absent(&without_flags(&log), &["198.51", "127.0"]);
-}
-
-#[test]
 fn a_page_may_read_every_header_that_really_arrives() {
     let data_dir = tempfile::tempdir().unwrap();
     let origin = "http://127.0.0.1:3000";
@@ -397,13 +356,8 @@ fn a_page_may_read_every_header_that_really_arrives() {
     let value = |wanted: &str| headers.iter().find(|(name, _)| *name == wanted).unwrap().1;
     assert_eq!(value("access-control-allow-origin"), origin);
     // Readable without being exposed (Fetch), or of the connection.
-    let other = [
-        "cache-control",
-        "content-language",
-        "content-length",
-        "content-type",
-        "connection",
-    ];
+    let other = "cache-control content-language content-length content-type connection";
+    let other: Vec<_> = other.split(' ').collect();
     let exposed: Vec<_> = value("access-control-expose-headers").split(", ").collect();
     for (name, _) in &headers {
         let is_own = name.starts_with("access-control-") || other.contains(name);
@@ -422,11 +376,9 @@ fn values_that_may_hold_secrets_are_not_repeated() {
     let help = Ran::of(&mut help).done();
     assert!(help.out.contains("landing-api") && !help.out.contains("s3cret"));
     assert_eq!(help.err, "");
-    let wrong = [
-        "--data-dir=unused",
-        "--model-url=https://me:s3cret@a.example/",
-    ];
-    let refused = Ran::of(&mut landing_api(&wrong)).refused(2, "--model-url");
+    let wrong = "--model-url=https://me:s3cret@a.example/";
+    let refused = Ran::of(&mut landing_api(&["--data-dir=unused", wrong]));
+    let refused = refused.refused(2, "--model-url");
     assert!(!refused.err.contains("s3cret"), "{refused:?}");
     let no_utf_8 = OsStr::from_bytes(b"s3cret\xff");
     let mut wrong = landing_api(&["--data-dir=unused"]);
@@ -457,10 +409,8 @@ fn an_address_that_cannot_be_had_is_one_line_and_status_1() {
 fn the_version_goes_to_standard_output() {
     let ran = Ran::of(&mut landing_api(&["--version"])).done();
     let version = concat!("landing-api ", env!("CARGO_PKG_VERSION"));
-    assert!(
-        ran.out.starts_with(version) && ran.err.is_empty(),
-        "{ran:?}"
-    );
+    assert!(ran.out.starts_with(version), "{ran:?}");
+    assert_eq!(ran.err, "");
 }
 
 #[test]
@@ -474,36 +424,27 @@ fn a_request_is_one_line_that_names_no_person() {
     program.post(CHAT, &HELLO.replace("hello", "a private question"));
     program.send("GET", "/a/private/path?secret", "", "");
     let log = program.stopped();
-    let private = [
-        "127.0.0.1",
-        "ada@",
-        "bad@",
-        "lak_",
-        "private",
-        "secret",
-        "v1.",
-    ];
+    let private: Vec<_> = "127.0.0.1 ada@ bad@ lak_ private secret v1."
+        .split(' ')
+        .collect();
     let others = without_flags(&log);
     assert_absent(&others, &private);
     assert_absent(&others, &[&key[4..]]);
     let mut lines = json_lines(&log);
     lines.retain(|line| line["message"] == "request");
-    let endpoints: Vec<_> = lines
+    let endpoints = lines
         .iter()
-        .map(|line| (line["endpoint"].as_str().unwrap(), line["status"].clone()))
-        .collect();
-    assert_eq!(
-        endpoints,
-        [
-            ("keys.issue", json!(201)),
-            ("health", json!(200)),
-            ("health", json!(401)),
-            ("newsletter.subscribe", json!(200)),
-            ("newsletter.subscribe", json!(400)),
-            ("assistant.chat", json!(200)),
-            ("unknown", json!(404)),
-        ]
-    );
+        .map(|line| json!([line["endpoint"], line["status"]]));
+    let expected = json!([
+        ["keys.issue", 201],
+        ["health", 200],
+        ["health", 401],
+        ["newsletter.subscribe", 200],
+        ["newsletter.subscribe", 400],
+        ["assistant.chat", 200],
+        ["unknown", 404],
+    ]);
+    assert_eq!(endpoints.collect::<Value>(), expected);
     for line in &lines {
         assert!(line["request.id"].is_string());
         assert!(line["duration_ms"].is_number());

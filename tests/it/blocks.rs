@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::contracts::block_list::network;
 use crate::fixtures::{START, logged_async, make_fifo};
 use crate::harness::{Call, NOW, Setup, TestApp};
-use crate::program::{command, landing_api, run, text};
+use crate::program::{Ran, command, landing_api};
 
 async fn block(app: &TestApp, cidr: &str) {
     assert_eq!(app.blocks.add(network(cidr), NOW).await, Ok(true));
@@ -58,21 +58,13 @@ async fn every_request_of_a_blocked_network_is_refused_and_none_is_counted() {
 
 #[tokio::test]
 async fn the_client_decides_and_not_the_proxy() {
-    let setup = || Setup {
-        trusted_proxies: &["10.0.0.0/8"],
-        ..Setup::default()
-    };
+    const BOTH: &str = "192.0.2.1, 198.51.100.7";
     for (blocked, peer, forwarded, status) in [
         ("192.0.2.0/24", "192.0.2.1", None, 403),
         ("192.0.2.0/24", "10.0.0.1", Some("192.0.2.1"), 403),
         ("192.0.2.0/24", "10.0.0.1", Some("::ffff:192.0.2.1"), 403),
         ("192.0.2.0/24", "10.0.0.1", Some("64:ff9b::192.0.2.1"), 403),
-        (
-            "192.0.2.0/24",
-            "10.0.0.1",
-            Some("192.0.2.1, 198.51.100.7"),
-            200,
-        ),
+        ("192.0.2.0/24", "10.0.0.1", Some(BOTH), 200),
         ("192.0.2.0/24", "10.0.0.1", Some("198.51.100.7"), 200),
         // Who is no proxy names nobody else.
         ("192.0.2.0/24", "198.51.100.7", Some("192.0.2.1"), 200),
@@ -83,18 +75,12 @@ async fn the_client_decides_and_not_the_proxy() {
         ("2001:db8:0:100::/56", "2001:db8:0:1ff::1", None, 403),
         ("2001:db8:0:100::/56", "2001:db8:0:200::1", None, 200),
     ] {
-        let app = setup().start();
+        let app = Setup::default().behind(&["10.0.0.0/8"]).start();
         block(&app, blocked).await;
-        let mut call = Call::get("/api/v1/health").from(peer);
-        if let Some(forwarded) = forwarded {
-            call = call.header("x-forwarded-for", forwarded);
-        }
-        let reply = app.send(call).await;
-        assert_eq!(
-            reply.status.as_u16(),
-            status,
-            "{blocked} {peer} {forwarded:?}"
-        );
+        let hops: Vec<_> = forwarded.into_iter().collect();
+        let call = Call::health().from(peer).headers("x-forwarded-for", &hops);
+        let told = format!("{blocked}: {}", call.told());
+        assert_eq!(app.send(call).await.status.as_u16(), status, "{told}");
     }
 }
 
@@ -122,10 +108,8 @@ async fn a_restart_finds_what_was_blocked() {
     assert_eq!(list.add(network("192.0.2.0/24"), START).await, Ok(true));
     let list = open();
     let [block] = list.list().try_into().unwrap();
-    assert_eq!(
-        (block.network, block.since),
-        (network("192.0.2.0/24"), START)
-    );
+    assert_eq!(block.network, network("192.0.2.0/24"));
+    assert_eq!(block.since, START);
     assert_eq!(list.add(network("192.0.2.0/24"), START).await, Ok(false));
     assert!(list.is_blocked("192.0.2.1".parse().unwrap()));
     assert_eq!(list.remove(network("192.0.2.0/24")).await, Ok(true));
@@ -142,10 +126,8 @@ async fn a_change_that_is_not_written_is_none() {
     for path in [Some(path), None] {
         let list = FileBlockList::open(path).unwrap();
         let refused = list.add(whole, START).await;
-        assert!(
-            matches!(refused, Err(StoreError::Unavailable(_))),
-            "{refused:?}"
-        );
+        let is_away = matches!(refused, Err(StoreError::Unavailable(_)));
+        assert!(is_away, "{refused:?}");
         assert_eq!(list.list(), []);
         assert!(!list.is_blocked("192.0.2.1".parse().unwrap()));
     }
@@ -153,9 +135,9 @@ async fn a_change_that_is_not_written_is_none() {
 
 /// The line with which a start ends.
 fn refusal(dir: &Path) -> String {
-    let output = run(&mut command(dir));
-    assert_eq!(output.status.code(), Some(1));
-    text(&output.stderr)
+    let ran = Ran::of(&mut command(dir));
+    assert_eq!(ran.status, Some(1));
+    ran.err
 }
 
 #[test]
@@ -163,27 +145,25 @@ fn a_start_with_a_file_that_cannot_be_read_is_refused_by_its_line() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join(data_dir::BLOCKS);
     let good = json!({"network": "192.0.2.0/24", "since": "2026-11-25T16:00:00.000Z"});
-    for bad in [
-        "192.0.2.0/24".to_owned(),
-        "{}".to_owned(),
-        String::new(),
-        good.to_string().replace("/24", "/0"),
-        good.to_string().replace(".0/24", ".1/24"),
-        good.to_string().replace("2026", "now"),
-        good.to_string().replace('}', ",\"more\":1}"),
-    ] {
+    let edits = [
+        ("/24", "/0"),
+        (".0/24", ".1/24"),
+        ("2026", "now"),
+        ("}", ",\"more\":1}"),
+    ];
+    let edited = edits.map(|(part, other)| good.to_string().replace(part, other));
+    let others = ["192.0.2.0/24", "{}", ""].map(str::to_owned);
+    for bad in edited.into_iter().chain(others) {
         fs::write(&path, format!("{good}\n{bad}\n{good}\n")).unwrap();
         let line = refusal(dir.path());
-        assert!(
-            line.contains("blocks.jsonl: line 2 is not a blocked network"),
-            "{line}"
-        );
+        let told = "blocks.jsonl: line 2 is not a blocked network";
+        assert!(line.contains(told), "{line}");
         assert!(!line.contains("192.0.2"), "{line}");
     }
     let check = || {
-        let checked = run(landing_api(&["check", "--data-dir"]).arg(dir.path()));
-        assert_eq!(checked.status.code(), Some(2));
-        text(&checked.stdout)
+        let checked = Ran::of(landing_api(&["check", "--data-dir"]).arg(dir.path()));
+        assert_eq!(checked.status, Some(2));
+        checked.out
     };
     assert!(check().contains("line 2 is not a blocked network"));
     fs::remove_file(&path).unwrap();

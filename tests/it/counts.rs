@@ -10,14 +10,13 @@ use landing_api::domain::hourly_counts::{Counted, Counts, Hour, KEPT_HOURS};
 use landing_api::domain::time::Timestamp;
 use landing_api::metrics::Metrics;
 use landing_api::ports::{CountStore, StoreError};
-use rustix::process::Signal;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::contracts::count_store::counts;
 use crate::fixtures::{OneFile, logged, logged_async, make_fifo};
 use crate::harness::NOW;
-use crate::program::{Program, command};
+use crate::program::Program;
 use crate::twins::{ManualClock, MemoryCountStore};
 
 /// When a minute's counts have been kept.
@@ -58,10 +57,8 @@ async fn a_restart_finds_what_was_counted() {
 async fn the_file_has_a_line_an_hour_and_nothing_that_is_too_old() {
     let files = OneFile::named("counts.jsonl");
     let now = Hour::of(NOW);
-    let line = format!(
-        "{{\"hour\":\"{}\",\"counts\":{{\"keys\":1}}}}\n",
-        now.name()
-    );
+    let line = serde_json::json!({"hour": now.name(), "counts": {"keys": 1}});
+    let line = format!("{line}\n");
     let old = line.replace(&now.name(), &now.minus(KEPT_HOURS + 1).name());
     // Several lines of one hour are added up.
     fs::write(&files.path, old + &line.repeat(3)).unwrap();
@@ -198,19 +195,17 @@ async fn what_cannot_be_written_is_not_counted_yet() {
 }
 
 /// What hourly counts are recorded to and from, by which clock and until when.
-fn recorded() -> (
+type Recorded = (
     Arc<MemoryCountStore>,
     Arc<Metrics>,
     Arc<ManualClock>,
     CancellationToken,
-) {
-    let clock = ManualClock::new(NOW);
-    (
-        Arc::default(),
-        Arc::new(Metrics::new([])),
-        Arc::new(clock),
-        CancellationToken::new(),
-    )
+);
+
+fn recorded() -> Recorded {
+    let (metrics, clock) = (Metrics::new([]), ManualClock::new(NOW));
+    let stop = CancellationToken::new();
+    (Arc::default(), Arc::new(metrics), Arc::new(clock), stop)
 }
 
 #[tokio::test(start_paused = true)]
@@ -272,17 +267,12 @@ async fn the_program_keeps_its_counts_at_a_stop() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("data");
     for run in 1..=2 {
-        let program = Program::start(&mut command(&path));
+        let program = Program::on(&path);
         program.sign_up("ada@example.com");
-        let (status, log) = program.stop(Signal::TERM);
-        assert_eq!(status, Some(0), "{log}");
+        program.stopped();
         let found = all(&FileCountStore::open(&path.join("counts.jsonl"))).await;
-        let sum = |counted| {
-            found
-                .iter()
-                .map(|(_, counts)| counts.get(counted))
-                .sum::<u64>()
-        };
+        let of = |counted| found.iter().map(move |(_, counts)| counts.get(counted));
+        let sum = |counted| of(counted).sum::<u64>();
         let counted = [Counted::SignUps, Counted::Renewals, Counted::Requests];
         assert_eq!(counted.map(sum), [1, run - 1, run]);
     }

@@ -3,23 +3,19 @@
 
 use std::sync::Arc;
 
-use futures_util::TryStreamExt as _;
-use hyper::StatusCode;
 use landing_api::adapters::outbound::webhook::WebhookSecrets;
-use landing_api::domain::delivery::{Channel, Delivery, DeliveryId, Failure, QueueStanding};
-use landing_api::operator::operate;
-use landing_api::operator::operation::{Answer, OperatorRequest};
+use landing_api::domain::delivery::{Channel, Delivery, DeliveryId, QueueStanding};
 use landing_api::ports::{DeliveryQueue, StoreError};
 use landing_api::usecases::deliver::deliver_to_webhook;
 use serde_json::{Value, json};
 
-use crate::fixtures::listed;
+use crate::fixtures::{failed, listed};
 use crate::harness::{Call, Setup, TestApp};
 use crate::notify::webhook_client;
+use crate::operator::ask;
 use crate::provider::{Provider, Script};
 use crate::twins::ScriptedWebhookSender;
 
-const PATH: &str = "/api/v1/newsletter";
 const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
 
 fn app(webhook: Arc<dyn landing_api::ports::WebhookSender>) -> TestApp {
@@ -31,18 +27,14 @@ fn app(webhook: Arc<dyn landing_api::ports::WebhookSender>) -> TestApp {
 }
 
 async fn sign_up(app: &TestApp, email: &str) {
-    let reply = app
-        .send(Call::post(PATH, json!({ "email": email }).to_string()))
-        .await;
-    assert_eq!(reply.status, StatusCode::OK);
+    let reply = app.expect("200", Call::sign_up(email)).await;
     assert_eq!(reply.json(), json!({"ok": true, "mode": "notify"}));
 }
 
 async fn deliver(app: &TestApp) -> usize {
     let webhook = app.app.webhook.as_deref().unwrap();
-    deliver_to_webhook(app.app.deliveries(), webhook)
-        .await
-        .unwrap()
+    let delivered = deliver_to_webhook(app.app.deliveries(), webhook).await;
+    delivered.unwrap()
 }
 
 async fn queued(app: &TestApp) -> Vec<Delivery> {
@@ -56,22 +48,18 @@ async fn standing(app: &TestApp) -> QueueStanding {
 /// Lets the contact leave by its link.
 async fn leave(app: &TestApp, url: &str) {
     let path = url.strip_prefix("https://landing.example").unwrap();
-    let reply = app
-        .send(Call::post(path, "List-Unsubscribe=One-Click"))
-        .await;
-    assert_eq!(reply.status, StatusCode::OK);
+    let one_click = Call::post(path, "List-Unsubscribe=One-Click");
+    app.expect("200", one_click).await;
 }
 
 async fn forget(app: &TestApp, email: &str) -> Value {
-    let request = OperatorRequest::new(Arc::clone(&app.app), json!({ "email": email }).into());
-    let Answer(lines) = operate("contacts forget", request).await.unwrap();
-    let lines: Vec<_> = lines.try_collect().await.unwrap();
-    serde_json::from_slice(&lines.concat()).unwrap()
+    let forgotten = ask(app, "contacts forget", json!({ "email": email })).await;
+    forgotten.unwrap()
 }
 
 #[tokio::test]
 async fn a_contact_is_kept_and_told_from_sign_up_to_erasure() {
-    let provider = Provider::start(Script::Answer(200)).await;
+    let provider = Provider::start([Script::answer(200)]).await;
     let secrets = WebhookSecrets::parse(SECRET).unwrap();
     let client = webhook_client(&provider.url("/hook?token=t"), Some(secrets.clone()));
     let app = app(Arc::new(client));
@@ -90,10 +78,7 @@ async fn a_contact_is_kept_and_told_from_sign_up_to_erasure() {
     );
     assert_eq!(request.header("content-type"), Some("application/json"));
     let subscribed: Value = serde_json::from_slice(&request.body).unwrap();
-    let (name, url) = (
-        &subscribed["data"]["contact"],
-        &subscribed["data"]["unsubscribe_url"],
-    );
+    let [name, url] = ["contact", "unsubscribe_url"].map(|name| &subscribed["data"][name]);
     let told = json!({
         "type": "newsletter.subscribed",
         "timestamp": "2026-11-21T12:00:00.000Z",
@@ -113,23 +98,13 @@ async fn a_contact_is_kept_and_told_from_sign_up_to_erasure() {
     assert_eq!(report["in_flight"], 0);
     // What tells of the erasure has no address.
     let [erased] = queued(&app).await.try_into().unwrap();
-    assert!(
-        erased.email.is_none() && !erased.body.contains("ada"),
-        "{}",
-        erased.body
-    );
+    assert!(erased.email.is_none() && !erased.body.contains("ada"));
     assert_eq!(deliver(&app).await, 1);
-    let bodies: Vec<Value> = provider
-        .requests()
-        .iter()
-        .map(|request| serde_json::from_slice(&request.body).unwrap())
-        .collect();
-    let kinds: Vec<_> = bodies
-        .iter()
-        .map(|body| body["type"].as_str().unwrap())
-        .collect();
-    let expected = ["subscribed", "unsubscribed", "erased"];
-    assert_eq!(kinds, expected.map(|it| format!("newsletter.{it}")));
+    let requests = provider.requests().into_iter();
+    let bodies = requests.map(|request| serde_json::from_slice(&request.body).unwrap());
+    let bodies: Vec<Value> = bodies.collect();
+    let kinds = ["subscribed", "unsubscribed", "erased"].map(|it| format!("newsletter.{it}"));
+    assert!(bodies.iter().map(|body| &body["type"]).eq(&kinds));
     assert!(bodies.iter().all(|body| body["data"]["contact"] == *name));
     assert_eq!(bodies[2]["data"], json!({ "contact": name }));
     assert!(queued(&app).await.is_empty());
@@ -151,15 +126,16 @@ async fn an_erasure_drops_what_waits_and_tells_only_of_itself() {
 #[tokio::test]
 async fn whatever_the_program_does_wrong_the_contact_is_kept_and_told_later() {
     let statuses = [100, 301, 304, 307, 400, 401, 429, 500, 503];
-    let others = [Script::CloseAtOnce, Script::Garbage, Script::Refuse];
-    for script in statuses.into_iter().map(Script::Answer).chain(others) {
-        let provider = Provider::start(script).await;
+    let others = [Script::closing(""), Script::greeting(), Script::refusing()];
+    for script in statuses.into_iter().map(Script::answer).chain(others) {
+        let about = format!("{script:?}");
+        let provider = Provider::start([script]).await;
         let client = webhook_client(&provider.url("/"), None);
         let app = app(Arc::new(client));
         sign_up(&app, "ada@example.com").await;
-        assert_eq!(deliver(&app).await, 1, "{script:?}");
+        assert_eq!(deliver(&app).await, 1, "{about}");
         let [failed] = queued(&app).await.try_into().unwrap();
-        assert_eq!((failed.attempts, failed.dead_at), (1, None), "{script:?}");
+        assert_eq!((failed.attempts, failed.dead_at), (1, None), "{about}");
         let error = failed.last_error.unwrap();
         assert!(!error.contains("ada"), "{error}");
         assert_eq!(app.contacts.len(), 1);
@@ -168,7 +144,7 @@ async fn whatever_the_program_does_wrong_the_contact_is_kept_and_told_later() {
 
 #[tokio::test(start_paused = true)]
 async fn a_program_that_hangs_is_waited_for_fifteen_seconds() {
-    let provider = Provider::start(Script::Hang).await;
+    let provider = Provider::start([Script::holding("")]).await;
     let client = webhook_client(&provider.url("/"), None);
     let app = app(Arc::new(client));
     sign_up(&app, "ada@example.com").await;
@@ -176,10 +152,8 @@ async fn a_program_that_hangs_is_waited_for_fifteen_seconds() {
     assert_eq!(deliver(&app).await, 1);
     assert_eq!(begun.elapsed().as_secs(), 15);
     let [failed] = queued(&app).await.try_into().unwrap();
-    assert_eq!(
-        failed.last_error.as_deref(),
-        Some("no response within 15 seconds")
-    );
+    let told = "no response within 15 seconds";
+    assert_eq!(failed.last_error.as_deref(), Some(told));
 }
 
 #[tokio::test]
@@ -188,32 +162,21 @@ async fn after_ten_attempts_a_message_is_given_up_and_tried_again_at_will() {
     let app = app(webhook.clone());
     sign_up(&app, "ada@example.com").await;
     let id = queued(&app).await[0].id;
-    let failure = || {
-        let error = "responded with 503".to_owned();
-        let wait_ms = None;
-        Failure::Later { error, wait_ms }
-    };
-    webhook.fail_with((0..10).map(|_| failure()));
+    webhook.fail_with((0..10).map(|_| failed("responded with 503")));
     for attempt in 1..=10 {
         assert_eq!(deliver(&app).await, 1, "{attempt}");
         assert_eq!(deliver(&app).await, 0, "{attempt}");
         app.clock.advance_ms(27 * 3_600_000);
     }
-    assert_eq!(
-        (standing(&app).await.waiting, standing(&app).await.dead),
-        (0, 1)
-    );
+    let standing = standing(&app).await;
+    assert_eq!((standing.waiting, standing.dead), (0, 1));
     assert_eq!(app.contacts.retry(None, app.app.clock.now()).await, Ok(1));
     assert_eq!(deliver(&app).await, 1);
     // The eleventh attempt has the name of the first.
     assert_eq!(webhook.taken()[0].0, id);
     let counters = app.metrics.deliveries(Channel::Webhook);
-    let counted = (
-        counters.made.get(),
-        counters.failed.get(),
-        counters.given_up.get(),
-    );
-    assert_eq!(counted, (1, 10, 1));
+    let counted = [&counters.made, &counters.failed, &counters.given_up];
+    assert_eq!(counted.map(|counter| counter.get()), [1, 10, 1]);
 }
 
 #[tokio::test]
@@ -221,9 +184,7 @@ async fn only_a_queue_that_cannot_be_written_is_503() {
     let app = app(Arc::new(ScriptedWebhookSender::default()));
     let failure = StoreError::Unavailable("disk on fire".to_owned());
     app.contacts.fail_with(Some(failure));
-    let call = Call::post(PATH, json!({"email": "ada@example.com"}).to_string());
-    let reply = app.send(call).await;
-    assert_eq!(reply.status, StatusCode::SERVICE_UNAVAILABLE);
+    let reply = app.expect("503", Call::sign_up("ada@example.com")).await;
     assert_eq!(reply.remaining(), 8, "the charge was given back");
     app.contacts.fail_with(None);
     assert!(queued(&app).await.is_empty());

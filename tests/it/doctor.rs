@@ -34,10 +34,8 @@ fn check_finds_nothing_wrong_with_good_flags_and_starts_nothing() {
     let data_dir = parent.path().join("data");
     let check = |address: &str| examine("check", &data_dir, &["--listen", address], 0);
     let lines = check("127.0.0.1:0");
-    assert!(
-        lines.iter().all(|line| line.starts_with("ok ")),
-        "{lines:?}"
-    );
+    let is_ok = |line: &String| line.starts_with("ok ");
+    assert!(lines.iter().all(is_ok), "{lines:?}");
     check_line(&lines, "ok", "data directory", "does not exist");
     assert!(!data_dir.exists());
     // Made by a start.
@@ -133,12 +131,8 @@ fn doctor_takes_the_flags_of_the_running_service_unless_it_is_given_some() {
     let _service = Program::start(service.env("LANDING_NEWSLETTER_WEBHOOK", &hook));
     let lines = examine("doctor", dir.path(), &[], 1);
     check_line(&lines, "ok", "flags", "the running service's flags");
-    check_line(
-        &lines,
-        "failed",
-        "webhook",
-        "cannot connect: Connection refused (os error 111)",
-    );
+    let told = "cannot connect: Connection refused (os error 111)";
+    check_line(&lines, "failed", "webhook", told);
     assert!(!lines.concat().contains("s3cret"), "{lines:?}");
     check_line(&lines, "ok", "site", "all documents");
     let lines = examine("check", dir.path(), &[], 0);
@@ -175,7 +169,7 @@ async fn doctor_asks_the_model_and_reaches_the_webhook_without_posting() {
     let ran = ran.await.unwrap();
     assert!(!ran.out.contains("s3cret"), "{ran:?}");
     let findings = ran.json_lines();
-    assert_eq!(upstream.asked().len(), 1);
+    assert_eq!(upstream.requests().len(), 1);
     let about = |subject: &str| findings.iter().find(|it| it["subject"] == subject).unwrap();
     assert_eq!(about("model")["verdict"], "ok");
     let text = about("model")["text"].as_str().unwrap();

@@ -19,7 +19,7 @@ use crate::harness::Setup;
 use crate::notify::direct_webhook;
 use crate::openai::server_before;
 use crate::openai::upstream::{Script, Upstream};
-use crate::provider::{self, Provider};
+use crate::provider::Provider;
 use crate::transport::{
     Connection, HEALTH, Server, hello, post, server, waiting_server, waiting_turn,
 };
@@ -130,7 +130,7 @@ async fn a_stop_does_not_wait_for_a_turn_whose_client_has_gone() {
 #[tokio::test(start_paused = true)]
 async fn a_stop_waits_for_a_sign_up_whose_client_has_gone_but_not_for_ever() {
     for sign_up in [post(NEWSLETTER, ADA), subscribe_tool()] {
-        let provider = Provider::start(provider::Script::Hang).await;
+        let provider = Provider::start([Script::holding("")]).await;
         let (server, mut connection) = waiting_sign_up(&provider, sign_up).await;
         // It sends no more, which is to hang up.
         connection.0.get_mut().shutdown().await.unwrap();
@@ -182,7 +182,7 @@ async fn a_turn_that_a_stop_cannot_wait_for_is_answered_and_given_back() {
 
 #[tokio::test(start_paused = true)]
 async fn a_sign_up_that_its_provider_does_not_answer_is_answered_and_given_back_before_a_stop() {
-    let provider = Provider::start(provider::Script::Hang).await;
+    let provider = Provider::start([Script::holding("")]).await;
     let waiting = waiting_sign_up(&provider, post(NEWSLETTER, ADA)).await;
     let told = ("newsletter_unavailable", "ratelimit: \"newsletter\";r=8;");
     check_interrupted(waiting, Duration::from_millis(4_500), None, told).await;

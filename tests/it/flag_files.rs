@@ -88,7 +88,7 @@ fn a_file_that_cannot_be_used_is_named_and_not_quoted() {
             WEBHOOK_SECRET,
             &[GOOD; 3].join("\n"),
             0o600,
-            "one secret, or two",
+            "one secret, or",
         ),
         (WEBHOOK_SECRET, &"x".repeat(65_537), 0o600, "larger than"),
     ] {

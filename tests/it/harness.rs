@@ -465,6 +465,15 @@ impl Reply {
         names.join(" ")
     }
 
+    /// Fails unless the body has each of these texts.
+    #[track_caller]
+    pub(crate) fn check_shows(&self, parts: &[&str]) {
+        let text = self.text();
+        for part in parts {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+
     /// Fails if the body holds `secret`.
     #[track_caller]
     pub(crate) fn check_silent_on(&self, secret: &str) {

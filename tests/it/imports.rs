@@ -360,86 +360,59 @@ fn character(text: &str) -> usize {
     }
 }
 
-/// The imports of made-up files, as `from -> to`.
-fn read_imports(files: &[(&str, &str)]) -> Vec<String> {
-    let sources: Vec<_> = files
-        .iter()
-        .map(|(path, code)| Source {
-            path: (*path).to_owned(),
-            code: (*code).to_owned(),
-        })
-        .collect();
+/// Made-up files: a line each is a path and its code.
+fn made_up(files: &str) -> Vec<Source> {
+    let files = files.trim().lines().map(|line| {
+        let (path, code) = line.split_once(": ").unwrap();
+        let [path, code] = [path, code].map(|text| text.replace("\\n", "\n"));
+        Source { path, code }
+    });
+    files.collect()
+}
+
+/// Their imports, as `from -> to`.
+fn check_imports(files: &str, expected: &str) {
     let shown = |import: &Import| format!("{} -> {}", import.from, import.to);
-    imports(&sources).iter().map(shown).collect()
+    let found: Vec<_> = imports(&made_up(files)).iter().map(shown).collect();
+    assert_eq!(found.join(", "), expected);
 }
 
 #[test]
 fn lists_paths_and_aliases_are_read() {
-    let files = [
-        ("lib.rs", "mod a; mod b;"),
-        ("a/mod.rs", "pub mod c; pub mod d; pub struct A;"),
-        (
-            "a/c.rs",
-            "pub struct C; const TEXT: &str = \"crate::b::B\"; const QUOTE: char = '\"';",
-        ),
-        (
-            "a/d.rs",
-            "use super::{c::{self, C}, A as Renamed}; fn f() { c::g(); crate::b::B::new() }",
-        ),
-        (
-            "b.rs",
-            "use std::fmt; use crate::a; fn f() { a::c::C; fmt::Debug::fmt() }",
-        ),
-    ];
-    assert_eq!(
-        read_imports(&files),
-        [
-            "a/d.rs -> a/c.rs",
-            "a/d.rs -> a/mod.rs",
-            "a/d.rs -> b.rs",
-            "b.rs -> a/c.rs"
-        ]
-    );
+    let files = r#"
+lib.rs: mod a; mod b;
+a/mod.rs: pub mod c; pub mod d; pub struct A;
+a/c.rs: pub struct C; const TEXT: &str = "crate::b::B"; const QUOTE: char = '"';
+a/d.rs: use super::{c::{self, C}, A as Renamed}; fn f() { c::g(); crate::b::B::new() }
+b.rs: use std::fmt; use crate::a; fn f() { a::c::C; fmt::Debug::fmt() }
+"#;
+    let expected = "a/d.rs -> a/c.rs, a/d.rs -> a/mod.rs, a/d.rs -> b.rs, b.rs -> a/c.rs";
+    check_imports(files, expected);
 }
 
 #[test]
 fn a_re_export_leads_to_the_file_that_declares() {
-    let files = [
-        ("lib.rs", "pub mod a; mod b;"),
-        (
-            "a/mod.rs",
-            "mod c; mod d; pub use c::C; pub(crate) use d::D; fn f(_: D) {}",
-        ),
-        ("a/c.rs", "pub struct C;"),
-        ("a/d.rs", "use super::C; pub struct D;"),
-        ("b.rs", "use crate::a::{C, D};"),
-    ];
-    assert_eq!(
-        read_imports(&files),
-        [
-            "a/d.rs -> a/c.rs",
-            "a/mod.rs -> a/d.rs",
-            "b.rs -> a/c.rs",
-            "b.rs -> a/d.rs"
-        ]
-    );
+    let files = "
+lib.rs: pub mod a; mod b;
+a/mod.rs: mod c; mod d; pub use c::C; pub(crate) use d::D; fn f(_: D) {}
+a/c.rs: pub struct C;
+a/d.rs: use super::C; pub struct D;
+b.rs: use crate::a::{C, D};
+";
+    let expected = "a/d.rs -> a/c.rs, a/mod.rs -> a/d.rs, b.rs -> a/c.rs, b.rs -> a/d.rs";
+    check_imports(files, expected);
 }
 
 #[test]
 fn circles_are_found_and_unit_tests_make_none() {
-    let files = [
-        ("lib.rs", "mod a; mod b; mod c;"),
-        (
-            "a.rs",
-            "use crate::b::B; pub struct A;\nmod tests {\nuse crate::c::C;\n}",
-        ),
-        ("b.rs", "pub struct B; fn f() { crate::c::g() }"),
-        ("c.rs", "pub struct C; use crate::a::A;"),
-    ];
-    let sources = files.map(|(path, code)| Source {
-        path: path.to_owned(),
-        code: code.to_owned(),
-    });
+    let sources = made_up(
+        r"
+lib.rs: mod a; mod b; mod c;
+a.rs: use crate::b::B; pub struct A;\nmod tests {\nuse crate::c::C;\n}
+b.rs: pub struct B; fn f() { crate::c::g() }
+c.rs: pub struct C; use crate::a::A;
+",
+    );
     let of = |count: usize| circles(&imports(&sources[..count]));
     assert_eq!(of(3), BTreeSet::new());
     let circle = ["a.rs", "b.rs", "c.rs"].map(str::to_owned).to_vec();

@@ -17,7 +17,7 @@ use crate::commands::run;
 use crate::fixtures::{OneFile, logged, make_fifo};
 use crate::harness::{Call, NOW, Setup, TestApp};
 use crate::operator::ask;
-use crate::program::{Program, command};
+use crate::program::{Program, Ran, command, landing_api};
 use crate::site::{facts, render};
 use crate::twins::ScriptedModelClient;
 
@@ -35,21 +35,15 @@ fn question(text: &str, now: Timestamp) -> Question {
         role,
         content: Content::parse(text.to_owned()).unwrap(),
     };
-    let earlier = [
-        message(Role::User, "earlier"),
-        message(Role::Assistant, "no"),
-    ];
-    let newest = [message(Role::User, text)];
-    let messages = earlier.into_iter().chain(newest).collect();
+    let earlier = message(Role::User, "earlier");
+    let answer = message(Role::Assistant, "no");
+    let messages = vec![earlier, answer, message(Role::User, text)];
     Question::new(&Conversation::parse(messages).unwrap(), now)
 }
 
 fn texts(store: &FileQuestionStore) -> Vec<String> {
-    store
-        .list()
-        .into_iter()
-        .map(|question| question.text)
-        .collect()
+    let questions = store.list().into_iter();
+    questions.map(|question| question.text).collect()
 }
 
 fn chat(text: &str) -> Call {
@@ -76,17 +70,12 @@ async fn rows(app: &TestApp) -> Value {
 async fn what_the_search_does_not_find_is_stored_without_who_asked() {
     let files = OneFile::named("questions.jsonl");
     let app = app(open(&files, 30));
-    for text in [
-        "How do I unsubscribe?",
-        "thanks",
-        "...",
-        UNANSWERED,
-        UNANSWERED,
-    ] {
+    let answered = ["How do I unsubscribe?", "thanks", "..."];
+    for text in answered.into_iter().chain([UNANSWERED; 2]) {
         assert_eq!(app.send(chat(text)).await.status, 200, "{text}");
     }
-    let question =
-        json!({"asked_at": "2026-11-21T12:00:00.000Z", "language": "de", "text": UNANSWERED});
+    let asked_at = "2026-11-21T12:00:00.000Z";
+    let question = json!({"asked_at": asked_at, "language": "de", "text": UNANSWERED});
     assert_eq!(rows(&app).await, json!([question]));
     // The same words on a page in another language, in the same hour.
     let body = json!({"messages": [{"role": "user", "content": UNANSWERED}]});
@@ -287,18 +276,11 @@ fn the_program_lists_them_running_and_stopped_and_erases_them_without_the_flag()
 
 #[test]
 fn days_are_days_and_need_a_data_directory() {
-    for (flag, told) in [
-        ("--keep-questions=366", "366"),
-        ("--keep-questions=-1", "-1"),
-        ("--keep-questions=week", "week"),
-    ] {
-        let ran = crate::program::Ran::of(command(Path::new("/nowhere")).arg(flag));
-        assert!(ran.status == Some(2) && ran.err.contains(told), "{ran:?}");
+    for days in ["366", "-1", "week"] {
+        let flag = format!("--keep-questions={days}");
+        let mut command = command(Path::new("/nowhere"));
+        Ran::of(command.arg(flag)).refused(2, days);
     }
-    let mut alone = crate::program::landing_api(&["--keep-questions=30"]);
-    let ran = crate::program::Ran::of(&mut alone);
-    assert!(
-        ran.status == Some(2) && ran.err.contains("--data-dir"),
-        "{ran:?}"
-    );
+    let mut alone = landing_api(&["--keep-questions=30"]);
+    Ran::of(&mut alone).refused(2, "--data-dir");
 }

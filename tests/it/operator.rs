@@ -28,7 +28,7 @@ pub(crate) async fn ask(
 }
 
 /// The same with rows to read.
-async fn ask_with(
+pub(crate) async fn ask_with(
     app: &TestApp,
     operation: &str,
     params: Value,
@@ -58,12 +58,11 @@ fn failure() -> StoreError {
     StoreError::Unavailable("on purpose".to_owned())
 }
 
-fn rows(names: &[&str]) -> String {
+/// Rows of an import, with these names.
+pub(crate) fn rows(names: &[&str]) -> String {
     let row = |(line, name)| json!({"line": line, "email": format!("{name}@example.com")});
-    (1..)
-        .zip(names)
-        .map(|it| format!("{}\n", row(it)))
-        .collect()
+    let rows = (1..).zip(names).map(row);
+    rows.map(|row| format!("{row}\n")).collect()
 }
 
 #[tokio::test]
@@ -74,18 +73,14 @@ async fn contacts_are_imported_counted_and_forgotten() {
     let people = ["ada", "bob", "cy"].iter().zip(times).zip(1..);
     let people = people.map(|((name, at), line)| {
         let email = format!("{name}@example.com");
-        format!(
-            "{}\n",
-            json!({"line": line, "email": email, "subscribed_at": at})
-        )
+        let row = json!({"line": line, "email": email, "subscribed_at": at});
+        format!("{row}\n")
     });
     let people: String = people.collect();
     for (created, known) in [(3, 0), (0, 3)] {
         let report = import(&people).await.unwrap();
-        assert_eq!(
-            [&report["created"], &report["known"], &report["forgotten"]],
-            [&json!(created), &json!(known), &json!(0)]
-        );
+        let counts = ["created", "known", "forgotten"].map(|name| &report[name]);
+        assert_eq!(counts, [created, known, 0]);
     }
     for (period, count) in [
         (json!({}), 3),
@@ -102,13 +97,11 @@ async fn contacts_are_imported_counted_and_forgotten() {
 
     let both = json!({"email": ["bob@example.com", "Zoe@example.com"]});
     let report = ask(&app, "contacts forget", both).await.unwrap();
-    assert_eq!(
-        report["addresses"],
-        json!([
-            {"email": "bob@example.com", "was_known": true},
-            {"email": "zoe@example.com", "was_known": false},
-        ])
-    );
+    let expected = json!([
+        {"email": "bob@example.com", "was_known": true},
+        {"email": "zoe@example.com", "was_known": false},
+    ]);
+    assert_eq!(report["addresses"], expected);
     assert_eq!(report["remaining"], Value::Null);
     assert_eq!(app.contacts.find(&address("bob")).await, Ok(None));
     let report = import(&rows(&["bob", "zoe"])).await.unwrap();
@@ -137,16 +130,12 @@ async fn what_is_no_contact_is_named_by_its_line() {
         json!({"line": 5, "email": "b@example.com"}),
     ];
     let rows: String = rows.iter().map(|row| format!("{row}\n")).collect();
-    let report = ask_with(&app, "contacts import", json!({}), &rows)
-        .await
-        .unwrap();
-    assert_eq!((&report["created"], &report["bad"]), (&json!(1), &json!(3)));
-    let lines: Vec<_> = report["bad_rows"].as_array().unwrap().iter().collect();
-    assert_eq!(
-        [2, 3, 4].map(|line| json!(line)),
-        [0, 1, 2].map(|at: usize| lines[at]["line"].clone())
-    );
-    assert_eq!(lines[2]["reason"], "the row is not UTF-8");
+    let report = ask_with(&app, "contacts import", json!({}), &rows).await;
+    let report = report.unwrap();
+    assert_eq!([&report["created"], &report["bad"]], [1, 3]);
+    let bad = &report["bad_rows"];
+    assert_eq!([0, 1, 2].map(|at| &bad[at]["line"]), [2, 3, 4]);
+    assert_eq!(bad[2]["reason"], "the row is not UTF-8");
     let unknown = "{\"line\": 1, \"email\": \"a@example.com\", \"confirmed\": false}\n";
     for bad in ["{}\n", "[]\n", "x\n", unknown] {
         let refused = refused(ask_with(&app, "contacts import", json!({}), bad).await);
@@ -157,18 +146,12 @@ async fn what_is_no_contact_is_named_by_its_line() {
 #[tokio::test]
 async fn a_certificate_is_valid_or_expired() {
     let status = ask(&TestApp::new(), "status", json!({})).await.unwrap();
-    for (expires_at, shown) in [
-        (
-            "2500-01-01T00:00:00.000Z",
-            "valid until 2500-01-01 00:00 UTC (",
-        ),
-        (
-            "2001-01-01T00:00:00.000Z",
-            "expired at 2001-01-01 00:00 UTC",
-        ),
+    for (day, shown) in [
+        ("2500-01-01", "valid until 2500-01-01 00:00 UTC ("),
+        ("2001-01-01", "expired at 2001-01-01 00:00 UTC"),
     ] {
         let mut status = status.clone();
-        status["service"]["certificate_expires_at"] = json!(expires_at);
+        status["service"]["certificate_expires_at"] = json!(format!("{day}T00:00:00.000Z"));
         let text = in_words("status", &status).unwrap();
         assert!(text.contains(&format!("\nCertificate: {shown}")), "{text}");
     }
@@ -228,10 +211,8 @@ async fn a_key_is_checked_and_revoked_by_each_of_its_names() {
         };
         let checked = ask("keys check").await;
         if !is_named {
-            assert_eq!(
-                (&checked["result"], &checked["key"]),
-                (&json!("unknown"), &json!(null))
-            );
+            assert_eq!(checked["result"], "unknown");
+            assert_eq!(checked["key"], json!(null));
             assert_eq!(ask("keys revoke").await, checked);
             let found = app.keys.find(&key.fingerprint()).await;
             assert_eq!(found, Ok(Some(issued)));
@@ -240,10 +221,7 @@ async fn a_key_is_checked_and_revoked_by_each_of_its_names() {
         assert_eq!(checked["result"], "active");
         assert_eq!(checked["key"]["id"], json!(id));
         let revoked = ask("keys revoke").await;
-        assert_eq!(
-            (&revoked["result"], &revoked["id"]),
-            (&json!("revoked"), &json!(id))
-        );
+        assert_eq!([&revoked["result"], &revoked["id"]], ["revoked", &id]);
         assert_eq!(revoked["key"]["revoked_at"], json!(NOW.to_rfc3339()));
         let found = app.keys.find(&key.fingerprint()).await.unwrap().unwrap();
         assert_eq!(found.revoked_at, Some(NOW));
@@ -273,10 +251,8 @@ async fn an_expired_key_is_left_as_it_is() {
     let answer = ask(&app, "keys revoke", whole).await;
     assert!(matches!(answer, Err(OperatorError::Store(error)) if error == failure()));
     let nonsense = refused(ask(&app, "keys check", json!({"key": "no-key"})).await);
-    assert!(
-        nonsense.starts_with("not a key: give the 8 characters"),
-        "{nonsense}"
-    );
+    let told = "not a key: give the 8 characters";
+    assert!(nonsense.starts_with(told), "{nonsense}");
 }
 
 #[tokio::test]
@@ -286,15 +262,13 @@ async fn an_agent_is_revoked_once_and_only_while_that_matters() {
     let id = json!({"client_id": agent.client_id()});
     for result in ["revoked", "revoked before"] {
         let answer = ask(&app, "agents revoke", id.clone()).await.unwrap();
-        assert_eq!(
-            answer,
-            json!({"client_id": agent.client_id(), "result": result})
-        );
+        let expected = json!({"client_id": agent.client_id(), "result": result});
+        assert_eq!(answer, expected);
     }
     // Long before the clock of the service.
-    let expired =
-        json!({"client_id": Registration::new([2; 16], Timestamp::from_ms(0)).client_id()});
-    let answer = ask(&app, "agents revoke", expired).await.unwrap();
+    let old = Registration::new([2; 16], Timestamp::from_ms(0));
+    let old = json!({"client_id": old.client_id()});
+    let answer = ask(&app, "agents revoke", old).await.unwrap();
     assert_eq!(answer["result"], "expired before");
     let listed = ask(&app, "agents list-revoked", json!({})).await.unwrap();
     assert_eq!(listed.as_array().unwrap().len(), 1);
@@ -321,26 +295,15 @@ async fn a_network_is_blocked_listed_and_let_in_again() {
     let listed = ask(&app, "block list", json!({})).await.unwrap();
     let since = NOW.to_rfc3339();
     assert_eq!(listed, json!([{"network": "192.0.2.0/24", "since": since}]));
-    for (words, network, message) in [
-        (
-            "block add",
-            "192.0.2.1/24",
-            "write 192.0.2.0/24 for the network",
-        ),
-        (
-            "block add",
-            "somebody",
-            "the network must be a network such as",
-        ),
-        ("block add", "::/0", "must not cover all addresses"),
-        ("block add", "", "give a network"),
-        ("block remove", "", "give a network"),
-        (
-            "block remove",
-            "192.0.2.1",
-            "this exact network is not blocked",
-        ),
-    ] {
+    let refused_networks = "
+block add | 192.0.2.1/24 | write 192.0.2.0/24 for the network
+block add | somebody | the network must be a network such as
+block add | ::/0 | must not cover all addresses
+block add | | give a network
+block remove | | give a network
+block remove | 192.0.2.1 | this exact network is not blocked
+";
+    for [words, network, message] in crate::rows::rows(refused_networks) {
         let refused = refused(block(words, network).await);
         assert!(refused.contains(message), "{words} {network}: {refused}");
     }

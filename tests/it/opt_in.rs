@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use hyper::StatusCode;
 use landing_api::domain::consent::{ContactStatus, StatusCounts};
 use landing_api::domain::contact::Contact;
-use landing_api::domain::delivery::Channel;
+use landing_api::domain::delivery::{Channel, Delivery};
 use landing_api::domain::email::EmailAddress;
 use landing_api::domain::time::DAY_MS;
 use landing_api::ports::{ContactStore, DeliveryQueue, MailError, StoreError};
@@ -16,18 +15,34 @@ use serde_json::json;
 use crate::fixtures::listed;
 use crate::harness::{Call, Reply, Setup, TestApp};
 use crate::operator::{ask, refused};
+use crate::rows::rows;
 use crate::twins::{ScriptedMailSender, ScriptedWebhookSender};
 
-const PATH: &str = "/api/v1/newsletter";
+const ADA: &str = "ada@example.com";
+const ONE_CLICK: &str = "List-Unsubscribe=One-Click";
 const WEEK_MS: u64 = 7 * DAY_MS;
 
-fn start() -> (TestApp, Arc<ScriptedMailSender>) {
+fn asking() -> (Setup, Arc<ScriptedMailSender>) {
     let mail = Arc::new(ScriptedMailSender::default());
     let setup = Setup {
         mail: Some(mail.clone()),
         ..Setup::default()
     };
+    (setup, mail)
+}
+
+fn start() -> (TestApp, Arc<ScriptedMailSender>) {
+    let (setup, mail) = asking();
     (setup.start(), mail)
+}
+
+/// Ada has signed up and was sent this link.
+async fn asked() -> (TestApp, Arc<ScriptedMailSender>, String) {
+    let (app, mail) = start();
+    sign_up(&app, ADA).await;
+    deliver(&app).await;
+    let path = link(&mail.taken()[0].1);
+    (app, mail, path)
 }
 
 async fn sign_up(app: &TestApp, email: &str) -> Reply {
@@ -35,9 +50,7 @@ async fn sign_up(app: &TestApp, email: &str) -> Reply {
 }
 
 async fn sign_up_from(app: &TestApp, email: &str, from: &str) -> Reply {
-    let call = Call::post(PATH, json!({ "email": email }).to_string()).from(from);
-    let reply = app.send(call).await;
-    assert_eq!(reply.status, StatusCode::OK);
+    let reply = app.expect("200", Call::sign_up(email).from(from)).await;
     assert_eq!(reply.json()["mode"], "contact");
     reply
 }
@@ -65,69 +78,45 @@ async fn contact(app: &TestApp, email: &str) -> Option<Contact> {
     ContactStore::find(&*app.contacts, &email).await.unwrap()
 }
 
-async fn status(app: &TestApp, email: &str) -> Option<ContactStatus> {
-    contact(app, email).await.map(|it| it.status())
+/// Fails unless ada has this status.
+async fn check_status(app: &TestApp, expected: ContactStatus) {
+    let contact = contact(app, ADA).await.unwrap();
+    assert_eq!(contact.status(), expected);
 }
 
 /// The path of the link in a mail.
 fn link(mail: &str) -> String {
-    let (_, rest) = mail
-        .split_once("http://landing.example/newsletter/confirm/")
-        .unwrap();
-    format!("/newsletter/confirm/{}", &rest[..32])
+    let path = "/newsletter/confirm/";
+    let url = format!("http://landing.example{path}");
+    let (_, rest) = mail.split_once(&url).unwrap();
+    format!("{path}{}", &rest[..32])
 }
 
 async fn answer(app: &TestApp, path: &str, answer: &str) -> Reply {
-    let body = format!("answer={answer}");
-    let call = Call::form(path, body);
-    let reply = app.send(call).await;
-    assert_eq!(reply.status, StatusCode::OK);
+    let call = Call::form(path, format!("answer={answer}"));
+    let reply = app.expect("200", call).await;
     assert_eq!(reply.header("referrer-policy"), Some("no-referrer"));
     assert_eq!(reply.header("cache-control"), Some("no-store"));
     reply
 }
 
+/// Language, title of the page, and words of the script and of the page.
+const ASKS: &str = "
+en | Check your inbox | click the link | to confirm your subscription
+de | Bitte schauen Sie in Ihr Postfach | klicken Sie auf den Link | Ihre Anmeldung zu bestätigen
+fr | Consultez votre boîte de réception | cliquez sur le lien | confirmer votre inscription
+es | Revise su bandeja de entrada | haga clic en el enlace | confirmar su suscripción
+";
+
 #[tokio::test]
 async fn all_ways_in_say_that_an_email_has_to_be_confirmed() {
     let (app, _mail) = start();
     let single = TestApp::new();
-    let asks = [
-        (
-            "en",
-            "Check your inbox",
-            "click the link",
-            "to confirm your subscription",
-        ),
-        (
-            "de",
-            "Bitte schauen Sie in Ihr Postfach",
-            "klicken Sie auf den Link",
-            "Ihre Anmeldung zu bestätigen",
-        ),
-        (
-            "fr",
-            "Consultez votre boîte de réception",
-            "cliquez sur le lien",
-            "confirmer votre inscription",
-        ),
-        (
-            "es",
-            "Revise su bandeja de entrada",
-            "haga clic en el enlace",
-            "confirmar su suscripción",
-        ),
-    ];
-    for (language, title, click, confirm) in asks {
+    for [language, title, click, confirm] in rows(ASKS) {
         let path = format!("/newsletter/thanks?lang={language}");
         let page = app.send(Call::get(&path)).await;
-        let words = [
-            &format!("<h1>{title}</h1>"),
-            &format!("<title>{title}"),
-            confirm,
-        ];
-        for words in words {
-            assert!(page.text().contains(words), "{words}: {}", page.text());
-        }
+        let titles = [format!("<h1>{title}</h1>"), format!("<title>{title}")];
+        page.check_shows(&[&titles[0], &titles[1], confirm]);
         let plain = single.send(Call::get(&path)).await;
         assert!(!plain.text().contains(title), "{title}");
         // Scripts have these words for their own form.
@@ -144,84 +133,57 @@ async fn all_ways_in_say_that_an_email_has_to_be_confirmed() {
     let skill = "/.well-known/agent-skills/public-landing-api/SKILL.md";
     for path in ["/docs.md", "/openapi.json", "/api/openapi.yaml", skill] {
         let said = "subscription is pending until";
-        assert!(
-            app.send(Call::get(path)).await.text().contains(said),
-            "{path}"
-        );
-        assert!(
-            !single.send(Call::get(path)).await.text().contains(said),
-            "{path}"
-        );
+        for (app, is_said) in [(&app, true), (&single, false)] {
+            let page = app.send(Call::get(path)).await;
+            assert_eq!(page.text().contains(said), is_said, "{path}");
+        }
     }
     // The answer is that of any sign-up.
-    let answer = sign_up(&app, "ada@example.com").await.json();
-    assert_eq!(
-        answer,
-        json!({ "ok": true, "mode": "contact", "alreadyExists": false })
-    );
+    let answer = sign_up(&app, ADA).await.json();
+    let expected = json!({ "ok": true, "mode": "contact", "alreadyExists": false });
+    assert_eq!(answer, expected);
 }
 
 #[tokio::test]
 async fn a_sign_up_counts_once_the_mails_link_was_confirmed() {
     let (app, mail) = start();
-    sign_up(&app, "ada@example.com").await;
-    assert_eq!(
-        status(&app, "ada@example.com").await,
-        Some(ContactStatus::Pending)
-    );
+    sign_up(&app, ADA).await;
+    check_status(&app, ContactStatus::Pending).await;
     assert_eq!(deliver(&app).await, 1);
     let [(to, text)] = mail.taken().try_into().unwrap();
-    assert_eq!(to, "ada@example.com");
+    assert_eq!(to, ADA);
     let path = link(&text);
     let token = path.rsplit('/').next().unwrap();
-    assert!(
-        text.ends_with(&format!("http://landing.example/newsletter/leave/{token}")),
-        "{text}"
-    );
+    let leave = format!("http://landing.example/newsletter/leave/{token}");
+    assert!(text.ends_with(&leave), "{text}");
     // A thousand looks change nothing.
     for method in ["GET", "HEAD"] {
         for _ in 0..500 {
-            let reply = app.send(Call::new(method.parse().unwrap(), &path)).await;
-            assert_eq!(reply.status, StatusCode::OK);
+            let look = Call::new(method.parse().unwrap(), &path);
+            app.expect("200", look).await;
         }
     }
     let page = app.send(Call::get(&path)).await;
-    assert!(page.text().contains("value=\"confirm\""), "{}", page.text());
-    assert!(
-        page.text().contains(">a***@example.com<"),
-        "{}",
-        page.text()
-    );
-    assert!(!page.text().contains("ada@"), "{}", page.text());
+    page.check_shows(&["value=\"confirm\""]);
+    page.check_shows(&[">a***@example.com<"]);
+    page.check_silent_on("ada@");
     assert_eq!(page.header("referrer-policy"), Some("no-referrer"));
     // Neither does a form of somebody else's.
     answer(&app, &path, "maybe").await;
-    assert_eq!(
-        status(&app, "ada@example.com").await,
-        Some(ContactStatus::Pending)
-    );
+    check_status(&app, ContactStatus::Pending).await;
     let back = "href=\"/?lang=en\">Back to Landing API</a>";
     for title in ["You’re subscribed", "You’re already subscribed"] {
         let reply = answer(&app, &path, "confirm").await;
-        for part in [
-            title,
-            "the Landing API newsletter",
-            ">a***@example.com<",
-            back,
-        ] {
-            assert!(reply.text().contains(part), "{part}: {}", reply.text());
-        }
-        assert_eq!(
-            status(&app, "ada@example.com").await,
-            Some(ContactStatus::Subscribed)
-        );
+        let newsletter = "the Landing API newsletter";
+        reply.check_shows(&[title, newsletter, ">a***@example.com<", back]);
+        check_status(&app, ContactStatus::Subscribed).await;
     }
-    let kept = contact(&app, "ada@example.com").await.unwrap();
+    let kept = contact(&app, ADA).await.unwrap();
     let confirmation = kept.confirmation.unwrap();
     assert!(confirmation.mailed_at.is_some() && confirmation.confirmed_at.is_some());
     assert_eq!(confirmation.ip, None);
     // Who has confirmed gets no further mail.
-    sign_up(&app, "ada@example.com").await;
+    sign_up(&app, ADA).await;
     assert_eq!(deliver(&app).await, 0);
     assert_eq!(app.metrics.confirmations.given.get(), 1);
 }
@@ -229,10 +191,9 @@ async fn a_sign_up_counts_once_the_mails_link_was_confirmed() {
 #[tokio::test]
 async fn a_mail_that_waits_for_a_confirmed_contact_is_not_sent() {
     let (app, mail) = start();
-    let name = "ada@example.com";
-    sign_up(&app, name).await;
+    sign_up(&app, ADA).await;
     assert_eq!(deliver(&app).await, 1);
-    sign_up(&app, name).await;
+    sign_up(&app, ADA).await;
     let [(_, text)] = mail.taken().try_into().unwrap();
     answer(&app, &link(&text), "confirm").await;
     assert_eq!(deliver(&app).await, 1);
@@ -246,8 +207,7 @@ async fn a_link_that_nobody_has_confirms_nothing() {
     let (app, _mail) = start();
     let unknown = format!("/newsletter/confirm/{}", "0".repeat(32));
     for path in [&unknown, "/newsletter/confirm/x"] {
-        let page = app.send(Call::get(path)).await;
-        assert_eq!(page.status, StatusCode::OK);
+        app.expect("200", Call::get(path)).await;
         for word in ["confirm", "refuse"] {
             answer(&app, path, word).await;
         }
@@ -269,22 +229,16 @@ async fn a_mailbox_gets_two_mails_a_day_whoever_asks_and_however_it_is_spelt() {
     assert_eq!(deliver(&app).await, 1);
     // The next day there is another one, with the link of the first: an earlier mail's stays good.
     app.clock.advance_ms(DAY_MS);
-    let before = contact(&app, "bob@example.com").await.unwrap().leave_token;
+    let token = async || contact(&app, "bob@example.com").await.unwrap().leave_token;
+    let before = token().await;
     sign_up(&app, "bob@example.com").await;
-    assert_eq!(
-        contact(&app, "bob@example.com").await.unwrap().leave_token,
-        before
-    );
+    assert_eq!(token().await, before);
     assert_eq!(deliver(&app).await, 1);
 }
 
 #[tokio::test]
 async fn past_all_mails_of_an_hour_sign_ups_are_taken_and_their_mails_wait() {
-    let mail = Arc::new(ScriptedMailSender::default());
-    let setup = Setup {
-        mail: Some(mail.clone()),
-        ..Setup::default()
-    };
+    let (setup, _mail) = asking();
     let app = setup.limit("mail-all", "3/1h").start();
     for number in 0..8 {
         // A network alone would get a quarter.
@@ -304,16 +258,14 @@ async fn past_all_mails_of_an_hour_sign_ups_are_taken_and_their_mails_wait() {
 #[tokio::test]
 async fn a_store_that_fails_uses_up_no_mails_of_an_address() {
     let (app, _mail) = start();
-    let name = "ada@example.com";
     for _ in 0..3 {
         app.contacts
             .fail_to_keep(Some(StoreError::Unavailable("away".to_owned())));
-        let call = Call::post(PATH, json!({ "email": name }).to_string());
-        assert_eq!(app.send(call).await.status, StatusCode::SERVICE_UNAVAILABLE);
+        app.expect("503", Call::sign_up(ADA)).await;
     }
     app.contacts.fail_to_keep(None);
     for _ in 0..3 {
-        sign_up(&app, name).await;
+        sign_up(&app, ADA).await;
         app.clock.advance_ms(1);
     }
     assert_eq!(deliver(&app).await, 2);
@@ -322,7 +274,7 @@ async fn a_store_that_fails_uses_up_no_mails_of_an_address() {
 #[tokio::test]
 async fn while_no_mail_can_leave_nobody_expires_who_has_none() {
     let (app, mail) = start();
-    sign_up(&app, "ada@example.com").await;
+    sign_up(&app, ADA).await;
     deliver(&app).await;
     app.contacts.hold(Channel::Mail, true).await.unwrap();
     sign_up(&app, "bob@example.com").await;
@@ -339,21 +291,11 @@ async fn while_no_mail_can_leave_nobody_expires_who_has_none() {
 
 #[tokio::test]
 async fn who_has_confirmed_and_says_it_was_not_them_leaves() {
-    let (app, mail) = start();
-    sign_up(&app, "ada@example.com").await;
-    deliver(&app).await;
-    let path = link(&mail.taken()[0].1);
+    let (app, _mail, path) = asked().await;
     answer(&app, &path, "confirm").await;
     let reply = answer(&app, &path, "refuse").await;
-    assert!(
-        reply.text().contains("You’re unsubscribed"),
-        "{}",
-        reply.text()
-    );
-    assert_eq!(
-        status(&app, "ada@example.com").await,
-        Some(ContactStatus::Unsubscribed)
-    );
+    reply.check_shows(&["You’re unsubscribed"]);
+    check_status(&app, ContactStatus::Unsubscribed).await;
 }
 
 #[tokio::test]
@@ -362,13 +304,10 @@ async fn of_two_answers_at_once_the_second_is_told_what_the_first_has_done() {
         ("confirm", "You’re already subscribed"),
         ("refuse", "This link has expired"),
     ] {
-        let (app, mail) = start();
-        sign_up(&app, "ada@example.com").await;
-        deliver(&app).await;
-        let path = link(&mail.taken()[0].1);
+        let (app, _mail, path) = asked().await;
         app.contacts.answer_first(first);
         let reply = answer(&app, &path, "confirm").await;
-        assert!(reply.text().contains(told), "{}", reply.text());
+        reply.check_shows(&[told]);
         assert_eq!(app.contacts.is_empty(), first == "refuse");
         assert_eq!(app.metrics.confirmations.given.get(), 0, "{first}");
     }
@@ -386,106 +325,74 @@ async fn strangers_cannot_tell_a_new_address_from_any_other() {
         answer(&app, path, "confirm").await;
     }
     let leave = links[1].replace("/confirm/", "/leave/");
-    app.send(Call::post(&leave, "List-Unsubscribe=One-Click"))
-        .await;
+    app.expect("200", Call::post(&leave, ONE_CLICK)).await;
     answer(&app, &links[2], "refuse").await;
     sign_up(&app, "pending@example.com").await;
     app.clock.advance_ms(DAY_MS);
     let mut replies = Vec::new();
-    for (number, name) in ["new", "pending", "confirmed", "left", "refused"]
-        .iter()
-        .enumerate()
-    {
+    let names = ["new", "pending", "confirmed", "left", "refused"];
+    for (number, name) in names.iter().enumerate() {
         let from = format!("198.51.100.{number}");
         let reply = sign_up_from(&app, &format!("{name}@example.com"), &from).await;
-        let headers = [
-            "ratelimit",
-            "ratelimit-limit",
-            "ratelimit-remaining",
-            "content-length",
-        ];
+        let headers = ["ratelimit", "ratelimit-limit", "content-length"];
         let headers = headers.map(|name| reply.header(name).map(str::to_owned));
-        replies.push((reply.text().to_owned(), headers));
+        replies.push((reply.text().to_owned(), reply.shown(), headers));
     }
-    assert!(
-        replies.windows(2).all(|pair| pair[0] == pair[1]),
-        "{replies:?}"
-    );
+    replies.dedup();
+    assert_eq!(replies.len(), 1, "{replies:?}");
 }
 
 #[tokio::test]
 async fn who_left_stays_so_until_the_new_sign_up_is_confirmed() {
-    let (app, mail) = start();
-    sign_up(&app, "ada@example.com").await;
-    deliver(&app).await;
-    let first = link(&mail.taken()[0].1);
+    let (app, mail, first) = asked().await;
     answer(&app, &first, "confirm").await;
     let leave = first.replace("/confirm/", "/leave/");
-    app.send(Call::post(&leave, "List-Unsubscribe=One-Click"))
-        .await;
-    assert_eq!(
-        status(&app, "ada@example.com").await,
-        Some(ContactStatus::Unsubscribed)
-    );
+    app.expect("200", Call::post(&leave, ONE_CLICK)).await;
+    check_status(&app, ContactStatus::Unsubscribed).await;
     // The link that was used confirms nothing any more.
     answer(&app, &first, "confirm").await;
-    assert_eq!(
-        status(&app, "ada@example.com").await,
-        Some(ContactStatus::Unsubscribed)
-    );
+    check_status(&app, ContactStatus::Unsubscribed).await;
     app.clock.advance_ms(DAY_MS);
-    sign_up(&app, "ada@example.com").await;
-    let asked = contact(&app, "ada@example.com").await.unwrap();
+    sign_up(&app, ADA).await;
+    let asked = contact(&app, ADA).await.unwrap();
     assert_eq!(asked.status(), ContactStatus::Pending);
     assert!(asked.left_at.is_some());
     deliver(&app).await;
     let second = link(&mail.taken()[1].1);
     assert_ne!(first, second);
     answer(&app, &second, "confirm").await;
-    let back = contact(&app, "ada@example.com").await.unwrap();
-    assert_eq!(
-        (back.status(), back.left_at),
-        (ContactStatus::Subscribed, None)
-    );
+    let back = contact(&app, ADA).await.unwrap();
+    assert_eq!(back.status(), ContactStatus::Subscribed);
+    assert_eq!(back.left_at, None);
 }
 
 #[tokio::test]
 async fn who_refuses_is_forgotten_and_asked_no_more_for_thirty_days() {
     for is_by_leaving in [false, true] {
-        let (app, mail) = start();
-        sign_up(&app, "ada@example.com").await;
-        deliver(&app).await;
-        let path = link(&mail.taken()[0].1);
+        let (app, _mail, path) = asked().await;
         if is_by_leaving {
             let leave = path.replace("/confirm/", "/leave/");
-            let one_click = Call::post(&leave, "List-Unsubscribe=One-Click");
-            let reply = app.send(one_click).await;
-            assert!(reply.text().contains("for 30 days"), "{}", reply.text());
+            let reply = app.send(Call::post(&leave, ONE_CLICK)).await;
+            reply.check_shows(&["for 30 days"]);
         } else {
             let reply = answer(&app, &path, "refuse").await;
-            assert!(reply.text().contains("Address removed"), "{}", reply.text());
-            assert!(
-                reply.text().contains(">a***@example.com<"),
-                "{}",
-                reply.text()
-            );
-            assert!(reply.text().contains("for 30 days"), "{}", reply.text());
+            reply.check_shows(&["Address removed", ">a***@example.com<", "for 30 days"]);
             let again = answer(&app, &path, "refuse").await;
-            assert!(again.text().contains("Address removed"), "{}", again.text());
+            again.check_shows(&["Address removed"]);
         }
         assert!(app.contacts.is_empty());
-        let shown = ask(&app, "contacts show", json!({"email": "ada@example.com"})).await;
+        let shown = ask(&app, "contacts show", json!({"email": ADA})).await;
         assert!(refused(shown).contains("it is suppressed until 20"));
         // The sign-up is taken as any other, and nobody is told.
         for days in [1, 28] {
             app.clock.advance_ms(days * DAY_MS);
-            sign_up(&app, "ada@example.com").await;
+            sign_up(&app, ADA).await;
             assert_eq!(deliver(&app).await, 0);
-            let shown = ask(&app, "contacts show", json!({"email": "ada@example.com"})).await;
+            let shown = ask(&app, "contacts show", json!({"email": ADA})).await;
             assert!(shown.unwrap()["suppressed_until"].is_string());
         }
         app.clock.advance_ms(DAY_MS);
-        sign_up(&app, "ada@example.com").await;
+        sign_up(&app, ADA).await;
         assert_eq!(deliver(&app).await, 1);
         assert_eq!(app.metrics.confirmations.refused.get(), 1);
     }
@@ -494,7 +401,7 @@ async fn who_refuses_is_forgotten_and_asked_no_more_for_thirty_days() {
 #[tokio::test]
 async fn an_address_that_the_operator_allows_is_asked_at_its_next_sign_up() {
     let (app, mail) = start();
-    let (name, other) = ("ada@example.com", "bob@example.com");
+    let (name, other) = (ADA, "bob@example.com");
     for email in [name, other] {
         sign_up(&app, email).await;
     }
@@ -530,7 +437,7 @@ async fn an_address_that_the_operator_allows_is_asked_at_its_next_sign_up() {
 async fn who_does_not_confirm_is_erased_a_week_after_the_mail_was_taken() {
     let (app, mail) = start();
     let erase = || expire(&app);
-    sign_up(&app, "ada@example.com").await;
+    sign_up(&app, ADA).await;
     // The relay is away for three days.
     mail.fail_with((0..2).map(|_| MailError::Later("away".to_owned())));
     assert_eq!(deliver(&app).await, 1);
@@ -566,23 +473,14 @@ async fn a_relay_that_refuses_one_mail_or_the_account_costs_no_other_mail() {
     }
     mail.fail_with([MailError::Account("535".to_owned())]);
     let sender = app.app.mail.as_deref().unwrap();
-    let round = deliver_mail(
-        app.app.deliveries(),
-        sender,
-        &*app.contacts,
-        &mut Mailing::default(),
-    )
-    .await;
-    assert!(
-        matches!(round, Err(DeliverError::Account { .. })),
-        "{round:?}"
-    );
+    let mut mailing = Mailing::default();
+    let round = deliver_mail(app.app.deliveries(), sender, &*app.contacts, &mut mailing);
+    let round = round.await;
+    let is_told = matches!(round, Err(DeliverError::Account { .. }));
+    assert!(is_told, "{round:?}");
     let queued = listed(DeliveryQueue::list(&*app.contacts).await).await;
-    assert!(
-        queued
-            .iter()
-            .all(|it| it.attempts == 0 && it.dead_at.is_none())
-    );
+    let is_untried = |it: &Delivery| it.attempts == 0 && it.dead_at.is_none();
+    assert!(queued.iter().all(is_untried));
     mail.fail_with([MailError::Refused("550 unknown".to_owned())]);
     assert_eq!(deliver(&app).await, 2);
     let standing = app.contacts.standing(Channel::Mail).await.unwrap();
@@ -600,28 +498,20 @@ async fn a_relay_that_refuses_one_mail_or_the_account_costs_no_other_mail() {
 
 #[tokio::test]
 async fn the_program_is_told_of_who_has_confirmed_and_of_nobody_before() {
-    let (mail, webhook) = (
-        Arc::new(ScriptedMailSender::default()),
-        Arc::new(ScriptedWebhookSender::default()),
-    );
-    let app = Setup {
-        mail: Some(mail.clone()),
-        webhook: Some(webhook.clone()),
-        ..Setup::default()
-    }
-    .start();
-    let call = Call::post(PATH, json!({"email": "ada@example.com"}).to_string());
-    assert_eq!(app.send(call).await.json()["mode"], "notify");
+    let webhook = Arc::new(ScriptedWebhookSender::default());
+    let (mut setup, mail) = asking();
+    setup.webhook = Some(webhook.clone());
+    let app = setup.start();
+    let reply = app.send(Call::sign_up(ADA)).await;
+    assert_eq!(reply.json()["mode"], "notify");
     let told = || deliver_to_webhook(app.app.deliveries(), &*webhook);
     assert_eq!(told().await.unwrap(), 0);
     deliver(&app).await;
     answer(&app, &link(&mail.taken()[0].1), "confirm").await;
     assert_eq!(told().await.unwrap(), 1);
     let (_, body) = &webhook.taken()[0];
-    assert!(
-        body.starts_with("newsletter.confirmed ada@example.com"),
-        "{body}"
-    );
+    let told = "newsletter.confirmed ada@example.com";
+    assert!(body.starts_with(told), "{body}");
     let counts = StatusCounts::default();
     assert_eq!(app.contacts.status_counts().await, Ok(counts));
 }
@@ -629,17 +519,15 @@ async fn the_program_is_told_of_who_has_confirmed_and_of_nobody_before() {
 #[tokio::test]
 async fn a_person_is_asked_in_the_language_of_the_form() {
     let (app, mail) = start();
-    let call = Call::post(
-        &format!("{PATH}?source=x"),
-        json!({"email": "ada@example.com"}).to_string(),
-    )
-    .header("origin", "http://landing.example")
-    .header("accept-language", "de");
-    assert_eq!(app.send(call).await.status, StatusCode::OK);
+    let call = Call::sign_up(ADA)
+        .to("/api/v1/newsletter?source=x")
+        .header("origin", "http://landing.example")
+        .header("accept-language", "de");
+    app.expect("200", call).await;
     deliver(&app).await;
     let (_, text) = &mail.taken()[0];
     assert!(text.starts_with("Bitte bestätigen"), "{text}");
     let page = app.send(Call::get(&link(text))).await;
-    assert!(page.text().contains("lang=\"de\""), "{}", page.text());
+    page.check_shows(&["lang=\"de\""]);
     assert!(page.text().contains("Das war ich nicht"));
 }

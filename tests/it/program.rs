@@ -16,13 +16,16 @@ use tempfile::TempDir;
 
 /// `landing-api WORDS`, without input.
 pub(crate) fn landing_api(words: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_landing-api"));
+    let mut command = bare(env!("CARGO_BIN_EXE_landing-api"));
+    command.args(words);
     command
-        .env_clear()
-        .args(words)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+}
+
+/// A program without an environment and input, whose output is read.
+fn bare(program: &str) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear().stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
@@ -34,15 +37,9 @@ pub(crate) fn command(data_dir: &Path) -> Command {
 
 /// `command` run by a shell after `script`, in its process.
 pub(crate) fn behind_shell(script: &str, command: &Command) -> Command {
-    let mut shell = Command::new("/bin/sh");
-    shell
-        .env_clear()
-        .args(["-c", &format!("{script}; exec \"$0\" \"$@\"")])
-        .arg(command.get_program())
-        .args(command.get_args())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    let mut shell = bare("/bin/sh");
+    shell.args(["-c", &format!("{script}; exec \"$0\" \"$@\"")]);
+    shell.arg(command.get_program()).args(command.get_args());
     shell
 }
 

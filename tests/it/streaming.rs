@@ -416,7 +416,7 @@ async fn a_stop_lets_a_stream_finish_however_silent_it_is() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_does_not_wait_for_a_stream_for_ever() {
-    let one = Script::stream([piece("one")]).then(upstream::Step::Hang);
+    let one = Script::stream([piece("one")]).then(upstream::Then::Hold);
     let upstream = Upstream::start([one]).await;
     let mut server = server_before(&upstream, ServerLimits::default()).await;
     let mut connection = server.connect().await;

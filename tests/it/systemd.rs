@@ -56,16 +56,12 @@ fn sockets_are_told_apart_by_their_names() {
     let mut command = command(data_dir.path());
     command.arg("--base-url=https://landing.example");
     let mut shell = behind_shell(&script, &command);
-    shell
-        .stdin(OwnedFd::from(passed))
-        .stderr(OwnedFd::from(admin));
-    let program = Program::start(&mut shell);
+    let shell = shell.stdin(OwnedFd::from(passed));
+    let program = Program::start(shell.stderr(OwnedFd::from(admin)));
     let request = "GET /x HTTP/1.1\r\nHost: landing.example\r\n\r\n";
     let sent = exchange(&redirect, request);
-    assert!(
-        sent.contains("location: https://landing.example/x\r\n"),
-        "{sent}"
-    );
+    let location = "location: https://landing.example/x\r\n";
+    assert!(sent.contains(location), "{sent}");
     let request = "GET /live HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     assert!(exchange(&admin_address, request).ends_with("live\n"));
     assert_ne!(program.address, redirect);
@@ -111,10 +107,8 @@ fn what_is_no_tcp_listener_is_refused_before_the_data_directory_is_touched() {
     ] {
         let mut shell = behind_shell(&named(names), &command(&data_dir));
         let ran = Ran::of(shell.stdin(OwnedFd::from(listener())));
-        assert!(
-            ran.err.starts_with("error: ") && ran.err.contains(told),
-            "{ran:?}"
-        );
+        assert!(ran.err.starts_with("error: "), "{ran:?}");
+        assert!(ran.err.contains(told), "{ran:?}");
     }
     let everywhere = TcpListener::bind("0.0.0.0:0").unwrap();
     let script = "exec 3<&0 </dev/null; export LISTEN_FDS=1 LISTEN_FDNAMES=admin LISTEN_PID=$$";
@@ -150,16 +144,12 @@ fn a_service_manager_is_told_of_the_start_and_of_the_stop() {
     let data_dir = dir.path().join("data");
     let program = Program::start(command(&data_dir).env("NOTIFY_SOCKET", &path));
     assert_eq!(told(&manager), "STATUS=opening the stores\n");
-    assert_eq!(
-        told(&manager),
-        format!("READY=1\nSTATUS=listening on http://{}\n", program.address)
-    );
+    let ready = format!("READY=1\nSTATUS=listening on http://{}\n", program.address);
+    assert_eq!(told(&manager), ready);
     assert_eq!(program.sign_up("ada@example.com"), false);
     program.stopped();
-    assert_eq!(
-        told(&manager),
-        "STOPPING=1\nSTATUS=stopping: requests in flight may finish\n"
-    );
+    let stopping = "STOPPING=1\nSTATUS=stopping: requests in flight may finish\n";
+    assert_eq!(told(&manager), stopping);
 }
 
 #[test]

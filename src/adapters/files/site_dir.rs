@@ -175,102 +175,79 @@ mod tests {
         );
     }
 
+    #[track_caller]
+    fn refuse(expected: &str, fill: impl FnOnce(&Path)) {
+        assert_eq!(refused(fill), expected);
+    }
+
     #[test]
     fn what_is_no_text_of_the_folder_is_refused_by_name() {
-        for (fill, expected) in [
-            (
-                (|dir: &Path| write(dir.join("a.md"), b"ok\n\nb\xff").unwrap()) as fn(&Path),
-                "a.md, line 3: is not UTF-8",
-            ),
-            (
-                |dir| write(dir.join("a.md"), vec![b'x'; 256 * 1024 + 1]).unwrap(),
-                "a.md: is larger than 262144 bytes",
-            ),
-            (
-                |dir| write(dir.join("a.jpg"), vec![b'x'; 1024 * 1024 + 1]).unwrap(),
-                "a.jpg: is larger than 1048576 bytes",
-            ),
-            (
-                |dir| symlink("../secret.md", dir.join("a.jpg")).unwrap(),
-                "a.jpg: points outside the folder",
-            ),
-            (
-                |dir| create_dir(dir.join("a.jpg")).unwrap(),
-                "a.jpg: is not a regular file; folders are not accepted",
-            ),
-            (
-                |dir| create_dir(dir.join("more")).unwrap(),
-                "more: is not a regular file; folders are not accepted",
-            ),
-            (
-                |dir| symlink("../secret.md", dir.join("a.md")).unwrap(),
-                "a.md: points outside the folder",
-            ),
-            (
-                |dir| symlink("/etc/passwd", dir.join("a.md")).unwrap(),
-                "a.md: points outside the folder",
-            ),
-            (
-                |dir| hard_link(dir.join("../secret.md"), dir.join("a.md")).unwrap(),
-                "a.md: is a hard link; replace it with a copy",
-            ),
-            (
-                |dir| {
-                    write(dir.join("a.md"), "# A").unwrap();
-                    hard_link(dir.join("a.md"), dir.join("b.md")).unwrap();
-                },
-                "a.md: is a hard link; replace it with a copy",
-            ),
-            (
-                |dir| symlink(".", dir.join("a.md")).unwrap(),
-                "a.md: is not a regular file; folders are not accepted",
-            ),
-            (
-                |dir| symlink("nowhere", dir.join("a.md")).unwrap(),
-                "a.md: No such file or directory (os error 2)",
-            ),
-            (
-                |dir| symlink("a.md", dir.join("a.md")).unwrap(),
-                "a.md: Too many levels of symbolic links (os error 40)",
-            ),
-            (
-                |dir| write(dir.join(OsStr::from_bytes(b"\xff.md")), b"\xff").unwrap(),
-                "\u{fffd}.md, line 1: is not UTF-8",
-            ),
-            (
-                |dir| create_dir(dir.join("a\nb\u{1b}[31m\u{202e}é.md")).unwrap(),
-                "a\\nb\\u{1b}[31m\\u{202e}é.md: is not a regular file; folders are not accepted",
-            ),
+        let file = |expected, name: &[u8], content: &[u8]| {
+            let name = OsStr::from_bytes(name);
+            refuse(expected, |dir| write(dir.join(name), content).unwrap());
+        };
+        file("a.md, line 3: is not UTF-8", b"a.md", b"ok\n\nb\xff");
+        file("\u{fffd}.md, line 1: is not UTF-8", b"\xff.md", b"\xff");
+        let large = vec![b'x'; 1024 * 1024 + 1];
+        let text = &large[..256 * 1024 + 1];
+        file("a.md: is larger than 262144 bytes", b"a.md", text);
+        file("a.jpg: is larger than 1048576 bytes", b"a.jpg", &large);
+    }
+
+    #[test]
+    fn what_is_no_file_of_the_folder_is_refused_by_name() {
+        const NO_FILE: &str = "is not a regular file; folders are not accepted";
+        let escaped = "a\\nb\\u{1b}[31m\\u{202e}é.md";
+        for (name, told) in [
+            ("a.jpg", "a.jpg"),
+            ("more", "more"),
+            ("a\nb\u{1b}[31m\u{202e}é.md", escaped),
         ] {
-            assert_eq!(refused(fill), expected);
+            let expected = format!("{told}: {NO_FILE}");
+            refuse(&expected, |dir| create_dir(dir.join(name)).unwrap());
+        }
+        let looped = "Too many levels of symbolic links (os error 40)";
+        for (name, target, expected) in [
+            ("a.jpg", "../secret.md", "points outside the folder"),
+            ("a.md", "../secret.md", "points outside the folder"),
+            ("a.md", "/etc/passwd", "points outside the folder"),
+            ("a.md", ".", NO_FILE),
+            ("a.md", "nowhere", "No such file or directory (os error 2)"),
+            ("a.md", "a.md", looped),
+        ] {
+            let expected = format!("{name}: {expected}");
+            refuse(&expected, |dir| symlink(target, dir.join(name)).unwrap());
+        }
+        let is_linked = "a.md: is a hard link; replace it with a copy";
+        for (original, link) in [("../secret.md", "a.md"), ("a.md", "b.md")] {
+            refuse(is_linked, |dir| {
+                write(dir.join(original), "# A").unwrap();
+                hard_link(dir.join(original), dir.join(link)).unwrap();
+            });
         }
     }
 
     #[test]
     fn many_files_and_much_in_all_are_refused() {
-        let error = refused(|dir| {
-            for number in 0..201 {
-                write(dir.join(format!("{number}.md")), "").unwrap();
-            }
-        });
-        assert_eq!(error, "holds more than 200 files");
-        let error = refused(|dir| {
-            for number in 1..=9 {
-                write(dir.join(format!("{number}.md")), vec![b'x'; 256 * 1024]).unwrap();
-            }
-        });
-        assert_eq!(error, "9.md: the texts up to this one exceed 2097152 bytes");
-        let error = refused(|dir| {
+        let many = |expected, suffix: &str, count: usize, size: usize| {
+            refuse(expected, |dir| {
+                for number in 101..=100 + count {
+                    let name = format!("{number}.{suffix}");
+                    write(dir.join(name), vec![b'x'; size]).unwrap();
+                }
+            });
+        };
+        many("holds more than 200 files", "md", 201, 0);
+        let texts = "109.md: the texts up to this one exceed 2097152 bytes";
+        many(texts, "md", 9, 256 * 1024);
+        let all = "25.jpg: the files up to this one exceed 16777216 bytes";
+        refuse(all, |dir| {
             write(dir.join("0.md"), "x").unwrap();
             for number in 10..=25 {
                 let image = vec![b'x'; 1024 * 1024];
                 write(dir.join(format!("{number}.jpg")), image).unwrap();
             }
         });
-        assert_eq!(
-            error,
-            "25.jpg: the files up to this one exceed 16777216 bytes"
-        );
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::adapters::files::data_dir::DataDir;
 use crate::adapters::system::SystemEntropy;
 use crate::domain::{
     Channel, Consent, Contact, Delivery, DeliveryId, DeliveryKind, EmailAddress, LeaveToken,
-    Origin, OriginHash, SignUp, SignUpWay, Signers, Subscription, TextDigest, Timestamp, Turn,
+    Origin, OriginHash, SignUp, SignUpWay, Subscription, TextDigest, Timestamp, Turn,
 };
 use crate::ports::{ContactStore, DeliveryQueue, StoreError, StoreMaintenance};
 
@@ -65,24 +65,27 @@ async fn open(root: &tempfile::TempDir) -> LedgerStore {
     store
 }
 
-#[tokio::test]
-async fn a_batch_that_cannot_be_decided_is_taken_back() {
+/// A directory with one contact, and its store.
+async fn fresh() -> (tempfile::TempDir, LedgerStore) {
     let root = tempfile::tempdir().unwrap();
     let store = open(&root).await;
+    (root, store)
+}
+
+/// Has look-ups miss what was written, as after a panic right after a sync.
+fn lose_generation(root: &tempfile::TempDir, store: &LedgerStore) {
+    let file = fs::File::open(root.path().join(LEDGER)).unwrap();
+    let empty = Generation::empty(file);
+    store.shared.set_generation(Arc::new(empty));
+}
+
+#[tokio::test]
+async fn a_batch_that_cannot_be_decided_is_taken_back() {
+    let (root, store) = fresh().await;
     let before = fs::read(root.path().join(LEDGER)).unwrap();
     let failed = store.commit(None, |draft| {
         let email = EmailAddress::parse("bob@example.com").unwrap();
-        let contact = Contact {
-            email,
-            signers: Signers::default(),
-            subscribed_at: NOW,
-            last_seen_at: NOW,
-            consent: None,
-            confirmation: None,
-            left_at: None,
-            leave_token: None,
-        };
-        draft.put(State::Contact(contact))?;
+        draft.put(State::Contact(Contact::imported(email, NOW, None, None)))?;
         Err::<(), _>(Flaw::Foreign(0))
     });
     assert!(matches!(failed.await, Err(StoreError::Unavailable(_))));
@@ -95,8 +98,7 @@ async fn a_batch_that_cannot_be_decided_is_taken_back() {
 
 #[tokio::test]
 async fn a_change_that_panics_does_not_end_the_writer() {
-    let root = tempfile::tempdir().unwrap();
-    let store = open(&root).await;
+    let (_root, store) = fresh().await;
     let failed = store.commit(None, |_draft| -> Result<(), Flaw> { panic!("on purpose") });
     assert!(matches!(failed.await, Err(StoreError::Unavailable(_))));
     let created = store.keep(sign_up("bob@example.com")).await;
@@ -106,13 +108,8 @@ async fn a_change_that_panics_does_not_end_the_writer() {
 
 #[tokio::test]
 async fn a_batch_that_look_ups_missed_is_shown_before_the_next() {
-    let root = tempfile::tempdir().unwrap();
-    let store = open(&root).await;
-    // As after a panic right after a sync.
-    let file = fs::File::open(root.path().join(LEDGER)).unwrap();
-    store
-        .shared
-        .set_generation(Arc::new(Generation::empty(file)));
+    let (root, store) = fresh().await;
+    lose_generation(&root, &store);
     assert_eq!(find(&store, "ada@example.com").await, Ok(false));
     let renewed = store.keep(sign_up("ada@example.com")).await;
     let by_same_client = true;
@@ -124,8 +121,7 @@ async fn a_batch_that_look_ups_missed_is_shown_before_the_next() {
 
 #[tokio::test]
 async fn a_taken_delivery_stays_taken_in_any_generation() {
-    let root = tempfile::tempdir().unwrap();
-    let store = open(&root).await;
+    let (root, store) = fresh().await;
     let (kind, token) = (DeliveryKind::Subscribed, LeaveToken::from_bytes([7; 16]));
     let id = DeliveryId::new(kind, &token, NOW);
     let delivery = Delivery::new(id, kind, None, "body".to_owned(), NOW);
@@ -136,11 +132,7 @@ async fn a_taken_delivery_stays_taken_in_any_generation() {
         due.unwrap().len()
     };
     assert_eq!(take().await, 1);
-    // As after a panic right after a sync.
-    let file = fs::File::open(root.path().join(LEDGER)).unwrap();
-    store
-        .shared
-        .set_generation(Arc::new(Generation::empty(file)));
+    lose_generation(&root, &store);
     store.keep(sign_up("bob@example.com")).await.unwrap();
     assert_eq!(take().await, 0);
     store.release(Channel::Webhook);
@@ -153,8 +145,7 @@ async fn a_taken_delivery_stays_taken_in_any_generation() {
 
 #[tokio::test]
 async fn what_was_imported_twice_with_one_time_is_listed_once() {
-    let root = tempfile::tempdir().unwrap();
-    let store = open(&root).await;
+    let (_root, store) = fresh().await;
     let email = EmailAddress::parse("bob@example.com").unwrap();
     let row = Contact::imported(email.clone(), NOW, None, None);
     for _ in 0..2 {
@@ -170,11 +161,8 @@ async fn what_was_imported_twice_with_one_time_is_listed_once() {
         let mut pages = ContactStore::list(&store, None, None).await.unwrap();
         let mut listed = Vec::new();
         while let Some(page) = pages.next().await {
-            listed.extend(
-                page.unwrap()
-                    .into_iter()
-                    .map(|contact| contact.email.as_str().to_owned()),
-            );
+            let emails = page.unwrap().into_iter().map(|contact| contact.email);
+            listed.extend(emails.map(|email| email.as_str().to_owned()));
         }
         assert_eq!(listed, ["ada@example.com", "bob@example.com"]);
         StoreMaintenance::compact(&store).await.unwrap();

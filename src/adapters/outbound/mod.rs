@@ -265,9 +265,11 @@ mod tests {
     use super::*;
 
     #[test]
-    #[allow(clippy::too_many_lines, reason = "rows of a table")]
     fn seconds_and_dates_are_read_and_nonsense_is_not() {
         const NOON: &str = "Sat, 21 Nov 2026 12:00:00 GMT";
+        const ELEVEN: &str = "Sat, 21 Nov 2026 11:00:00 GMT";
+        const EARLIER: &str = "Sat, 21 Nov 2026 11:30:00 GMT";
+        const LATER: &str = "Sat, 21 Nov 2026 12:00:30 GMT";
         let now = httpdate::parse_http_date("Sat, 21 Nov 2026 11:59:00 GMT").unwrap();
         let date = Some(NOON);
         let seconds = |seconds| Some(Duration::from_secs(seconds));
@@ -275,34 +277,20 @@ mod tests {
             ("7", None, None, seconds(7)),
             (" 7 ", date, None, seconds(7)),
             ("0", None, None, None),
+            (EARLIER, Some(ELEVEN), Some(now), seconds(1800)),
             ("0.0", None, None, None),
             ("7.5", date, None, Some(Duration::from_millis(7500))),
             ("7.000", date, None, seconds(7)),
             ("99999999999999999999", None, None, Some(Duration::MAX)),
             ("inf", None, None, Some(Duration::MAX)),
-            ("Sat, 21 Nov 2026 12:00:30 GMT", date, None, seconds(30)),
+            (LATER, date, None, seconds(30)),
             ("Saturday, 21-Nov-26 12:01:00 GMT", date, None, seconds(60)),
             ("Sat Nov 21 12:00:01 2026", date, None, seconds(1)),
             ("Sat, 21 Nov 2026 11:59:59 GMT", date, None, None),
-            ("Sat, 21 Nov 2026 12:00:30 GMT", None, None, None),
-            (
-                "Sat, 21 Nov 2026 12:00:30 GMT",
-                None,
-                Some(now),
-                seconds(90),
-            ),
-            (
-                "Sat, 21 Nov 2026 12:00:30 GMT",
-                Some(""),
-                Some(now),
-                seconds(90),
-            ),
-            (
-                "Sat, 21 Nov 2026 12:00:30 GMT",
-                date,
-                Some(now),
-                seconds(30),
-            ),
+            (LATER, None, None, None),
+            (LATER, None, Some(now), seconds(90)),
+            (LATER, Some(""), Some(now), seconds(90)),
+            (LATER, date, Some(now), seconds(30)),
             ("Sat, 21 Nov 2020 12:00:30 GMT", None, Some(now), None),
             ("s", date, None, None),
             ("", date, None, None),
@@ -327,39 +315,25 @@ mod tests {
 
     #[test]
     fn a_refusal_tells_where_a_redirect_leads_without_its_query() {
+        const HOOK: &[u8] = b"https://a.test/hook?token=t#top";
         for (status, location, expected) in [
-            (500, &b"https://a.test/"[..], "responded with 500"),
-            (
-                308,
-                b"",
-                "responded with 308, a redirect to \"\"; redirects are not followed",
-            ),
-            (
-                308,
-                b"https://a.test/hook?token=t#top",
-                "responded with 308, a redirect to \"https://a.test/hook\"; redirects are not followed",
-            ),
-            (
-                301,
-                b"/caf\xe9?ada@example.com",
-                "responded with 301, a redirect to \"/caf\u{FFFD}\"; redirects are not followed",
-            ),
-            (
-                302,
-                b"https://ada@a.test/",
-                "responded with 302, a redirect to \"(address)\"; redirects are not followed",
-            ),
+            (308, &b""[..], ""),
+            (308, HOOK, "https://a.test/hook"),
+            (301, b"/caf\xe9?ada@example.com", "/caf\u{FFFD}"),
+            (302, b"https://ada@a.test/", "(address)"),
+            (302, b"//a.test/#top", "//a.test/"),
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(LOCATION, HeaderValue::from_bytes(location).unwrap());
-            let status = StatusCode::from_u16(status).unwrap();
-            assert_eq!(refusal_in_words(status, &headers), expected);
+            let words = refusal_in_words(StatusCode::from_u16(status).unwrap(), &headers);
+            let end = "redirects are not followed";
+            let told = format!("responded with {status}, a redirect to \"{expected}\"; {end}");
+            assert_eq!(words, told);
+            let words = refusal_in_words(StatusCode::INTERNAL_SERVER_ERROR, &headers);
+            assert_eq!(words, "responded with 500");
         }
         let words = refusal_in_words(StatusCode::NOT_MODIFIED, &HeaderMap::new());
-        assert_eq!(
-            words,
-            "responded with 304, a redirect to \"\"; redirects are not followed"
-        );
+        assert!(words.starts_with("responded with 304, a redirect to \"\";"));
     }
 
     proptest! {

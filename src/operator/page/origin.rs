@@ -88,33 +88,18 @@ mod tests {
 
     #[test]
     fn only_names_of_this_machine_are_local() {
-        for (host, expected) in [
-            ("localhost", true),
-            ("LocalHost:9090", true),
-            ("localhost.:9090", true),
-            ("127.0.0.1.", true),
-            ("127.0.0.1:9090", true),
-            ("127.1.2.3", true),
-            ("[::1]:9090", true),
-            ("[::1]", true),
-            ("", false),
-            ("localhost..", false),
-            ("localhost.evil.example", false),
-            ("evil.example", false),
-            ("127.0.0.1.evil.example:9090", false),
-            ("0.0.0.0:9090", false),
-            ("192.0.2.1:9090", false),
-            ("[::]:9090", false),
-            ("[::2]:9090", false),
-            ("::1", false),
-            ("evil@localhost", false),
-            ("localhost@evil.example", false),
-            ("localhost/", false),
-            ("http://localhost", false),
-            ("2130706433", false),
-        ] {
-            let head = head("GET", &[("host", host)]);
-            assert_eq!(is_local_host(&head.headers), expected, "{host}");
+        let is_local = |host| is_local_host(&head("GET", &[("host", host)]).headers);
+        for host in "localhost LocalHost:9090 localhost.:9090 127.0.0.1. 127.0.0.1:9090 127.1.2.3 \
+             [::1]:9090 [::1]"
+            .split(' ')
+        {
+            assert!(is_local(host), "{host}");
+        }
+        let other = " localhost.. localhost.evil.example evil.example 127.0.0.1.evil.example:9090 0.0.0.0:9090 \
+             192.0.2.1:9090 [::]:9090 [::2]:9090 ::1 evil@localhost localhost@evil.example localhost/ \
+             http://localhost 2130706433";
+        for host in other.split(' ') {
+            assert!(!is_local(host), "{host}");
         }
         assert!(!is_local_host(&HeaderMap::new()));
         let two = head("GET", &[("host", "localhost"), ("host", "localhost")]);

@@ -34,14 +34,11 @@ async fn other_pages_and_bad_networks_block_nothing() {
     let add = Visit::post("/blocks/add", &form).of(&login);
     let elsewhere = add.clone().header("sec-fetch-site", "cross-site");
     assert_eq!(desk.send(elsewhere).await.status, 403);
-    assert_eq!(
-        desk.send(Visit::post("/blocks/add", &form)).await.status,
-        403
-    );
+    let stranger = Visit::post("/blocks/add", &form);
+    assert_eq!(desk.send(stranger).await.status, 403);
     for bad in ["everyone", "203.0.113.0%2F99", "%3Cb%3E"] {
-        let shown = desk
-            .confirm(&login, "/blocks/add", &format!("network={bad}"))
-            .await;
+        let field = format!("network={bad}");
+        let shown = desk.confirm(&login, "/blocks/add", &field).await;
         assert_eq!(shown.status, 400, "{bad}");
         assert!(!shown.text.contains("<b>"), "{bad}");
     }

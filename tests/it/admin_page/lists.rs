@@ -3,26 +3,21 @@
 use landing_api::domain::Registration;
 use landing_api::domain::contact::Contact;
 use landing_api::domain::credential::{ApiKey, KeyRecord, KeyState};
-use landing_api::domain::text::Label;
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::{ContactStore as _, KeyIssuer as _, RevocationList as _, StoreError};
 
-use super::{Desk, Login, Visit, email};
+use super::{Desk, Login, Visit};
+use crate::fixtures::{address, key_record};
 use crate::harness::NOW;
+use crate::rows::rows;
 
 /// An address and a label that would be markup.
 const HOSTILE_ADDRESS: &str = "o'mal&ley`{x}@example.com";
 const HOSTILE_LABEL: &str = "\"><script>alert('x')</script>&amp;{{ 7 * 7 }}";
 
 async fn import(desk: &Desk, count: u32) {
-    let row = |n: u32| {
-        Contact::imported(
-            email(&format!("n{n:04}@example.com")),
-            Timestamp::from_ms(NOW.as_ms() - 1000),
-            None,
-            None,
-        )
-    };
+    let before = Timestamp::from_ms(NOW.as_ms() - 1000);
+    let row = |n: u32| Contact::imported(address(&format!("n{n:04}")), before, None, None);
     let rows = (0..count).map(row).collect();
     desk.app.contacts.import(rows, false).await.unwrap();
 }
@@ -55,11 +50,7 @@ async fn contacts_are_searched_by_part_of_the_address() {
     assert!(first.contains("<b>121</b> contacts, <b>121</b> of them new in the last 30 days."));
     assert!(first.contains("Contacts 1 to 50 of 121."));
     // The newest comes first, and an export is offered before the list.
-    let of = |part| {
-        first
-            .find(part)
-            .unwrap_or_else(|| panic!("{part}: {first}"))
-    };
+    let of = |part| first.find(part).unwrap_or_else(|| panic!("{part}"));
     assert!(of("ada@lovelace.example") < of("n0119@example.com"));
     assert!(of("contacts/export?") < of("<table"));
     assert!(!first.contains("First 50"));
@@ -97,53 +88,46 @@ async fn contacts_are_searched_by_part_of_the_address() {
     assert!(some.contains("<option value=\"7\" selected>"));
 }
 
-#[tokio::test]
-async fn contacts_are_sorted_by_time_and_by_address_both_ways() {
-    let (desk, login) = Desk::signed_in().await;
-    // Imported last, and signed up long before.
-    for (address, after_ms) in [("mary", 1000), ("zoe", 1000), ("ann", 0)] {
-        desk.sign_up(&format!("{address}@example.com")).await;
-        desk.app.clock.advance_ms(after_ms);
-    }
-    import(&desk, 1).await;
-    for (sort, expected) in [
-        ("", ["ann", "zoe", "mary", "n0000"]),
-        ("?sort=-subscribed_at", ["ann", "zoe", "mary", "n0000"]),
-        ("?sort=subscribed_at", ["n0000", "mary", "zoe", "ann"]),
-        ("?sort=email", ["ann", "mary", "n0000", "zoe"]),
-        ("?sort=-email", ["zoe", "n0000", "mary", "ann"]),
-        ("?sort=%3Cb%3E", ["ann", "zoe", "mary", "n0000"]),
-    ] {
-        let shown = contacts(&desk, &login, sort).await;
-        let names = shown
-            .split("<th scope=\"row\" role=\"rowheader\"><a href=")
-            .skip(1);
-        let names = names.filter_map(|row| Some(row.split_once('>')?.1));
-        let names: Vec<_> = names.map(|from| from.split('@').next().unwrap()).collect();
-        assert_eq!(names, expected, "{sort}");
-    }
-}
+/// A query, and who is shown for it from top to bottom.
+const CHOSEN: &str = "
+ | ann zoe mary n0000 old
+?sort=-subscribed_at | ann zoe mary n0000 old
+?sort=subscribed_at | old n0000 mary zoe ann
+?sort=email | ann mary n0000 old zoe
+?sort=-email | zoe old n0000 mary ann
+?sort=%3Cb%3E | ann zoe mary n0000 old
+?days=1 | ann zoe mary n0000
+?days=7 | ann zoe mary n0000 old
+?days=x | ann zoe mary n0000 old
+";
 
 #[tokio::test]
-async fn contacts_are_shown_by_when_they_signed_up() {
+async fn contacts_are_sorted_and_chosen_by_when_they_signed_up_as_the_query_says() {
     let desk = Desk::new();
     desk.sign_up("old@example.com").await;
     desk.app.clock.advance_ms(2 * 86_400_000);
     let login = desk.sign_in().await;
-    desk.sign_up("new@example.com").await;
-    for (query, is_old, is_new) in [
-        ("", true, true),
-        ("?days=1", false, true),
-        ("?days=7", true, true),
-        // None of the choices: at any time.
-        ("?days=x", true, true),
-    ] {
+    // Imported last, and signed up before.
+    for (address, after_ms) in [("mary", 1000), ("zoe", 1000), ("ann", 0)] {
+        desk.sign_up(&format!("{address}@example.com")).await;
+        desk.app.clock.advance_ms(after_ms);
+    }
+    let begun = Timestamp::from_ms(NOW.as_ms() + 2 * 86_400_000 - 1000);
+    let earlier = Contact::imported(address("n0000"), begun, None, None);
+    desk.app
+        .contacts
+        .import(vec![earlier], false)
+        .await
+        .unwrap();
+    for [query, expected] in rows(CHOSEN) {
         let shown = contacts(&desk, &login, query).await;
-        assert_eq!(shown.contains("old@example.com"), is_old, "{query}");
-        assert_eq!(shown.contains("new@example.com"), is_new, "{query}");
+        let rows = shown.split("<th scope=\"row\" role=\"rowheader\"><a href=");
+        let names = rows.skip(1).filter_map(|row| Some(row.split_once('>')?.1));
+        let names: Vec<_> = names.map(|from| from.split('@').next().unwrap()).collect();
+        assert_eq!(names.join(" "), expected, "{query}");
     }
     let today = contacts(&desk, &login, "?days=1").await;
-    assert!(today.contains("<b>2</b> contacts, <b>1</b> of them new in the last 24 hours."));
+    assert!(today.contains("<b>5</b> contacts, <b>4</b> of them new in the last 24 hours."));
 }
 
 #[tokio::test]
@@ -163,11 +147,8 @@ async fn a_contact_is_shown_with_its_proof() {
     ] {
         assert!(shown.text.contains(part), "{part}: {}", shown.text);
     }
-    for (query, status) in [
-        ("", 400),
-        ("?email=nobody", 400),
-        ("?email=a%40b.example", 404),
-    ] {
+    let unknown = "?email=a%40b.example";
+    for (query, status) in [("", 400), ("?email=nobody", 400), (unknown, 404)] {
         let path = format!("/contacts/show{query}");
         assert_eq!(desk.get(&login, &path).await.status, status, "{query}");
     }
@@ -179,9 +160,8 @@ async fn a_contact_is_erased_after_a_confirmation() {
     desk.sign_up("ada@example.com").await;
     desk.sign_up("bob@example.com").await;
     let path = "/contacts/erase";
-    let asked = desk
-        .get(&login, "/contacts/erase?email=ada%40example.com")
-        .await;
+    let question = format!("{path}?email=ada%40example.com");
+    let asked = desk.get(&login, &question).await;
     assert!(asked.text.contains("Erase this contact?") && asked.text.contains("ada@example.com"));
     assert!(desk.is_known("ada@example.com").await);
 
@@ -222,10 +202,9 @@ async fn issue(desk: &Desk, label: Option<&str>) -> ApiKey {
     let record = KeyRecord {
         fingerprint: key.fingerprint(),
         id: key.id(),
-        label: label.map(|label| Label::parse(label.to_owned()).unwrap()),
         issued_at: NOW,
         expires_at: NOW.plus_ms(1000),
-        revoked_at: None,
+        ..key_record(0, label)
     };
     desk.app.keys.issue(record).await.unwrap();
     key
@@ -287,9 +266,8 @@ async fn an_agent_is_revoked_after_a_confirmation() {
     let client_id = Registration::new([7; 16], NOW).client_id();
     let field = format!("client_id={client_id}");
     let revoke = async |field: &str| desk.confirm(&login, "/agents/revoke", field).await;
-    let stolen = Visit::post("/agents/revoke", &field)
-        .of(&login)
-        .header("sec-fetch-site", "cross-site");
+    let stolen = Visit::post("/agents/revoke", &field).of(&login);
+    let stolen = stolen.header("sec-fetch-site", "cross-site");
     assert_eq!(desk.send(stolen).await.status, 403);
     let agents = async || desk.get(&login, "/agents").await.text;
     assert!(!agents().await.contains(&client_id));
@@ -310,8 +288,8 @@ async fn what_strangers_wrote_is_text() {
     desk.sign_up(HOSTILE_ADDRESS).await;
     let key = issue(&desk, Some(HOSTILE_LABEL)).await;
     let fingerprint = key.id();
-    let encoded: String =
-        url::form_urlencoded::byte_serialize(HOSTILE_ADDRESS.as_bytes()).collect();
+    let encoded = url::form_urlencoded::byte_serialize(HOSTILE_ADDRESS.as_bytes());
+    let encoded: String = encoded.collect();
     for path in [
         "/contacts".to_owned(),
         format!("/contacts?q={encoded}"),
@@ -351,15 +329,14 @@ fn check_markup(path: &str, html: &str) {
         let (tag, after) = from.split_at(end);
         xml.push_str(before);
         xml.push_str(tag);
-        let is_void = ["<meta", "<link", "<input", "<img", "<br"]
-            .iter()
-            .any(|name| tag.starts_with(name));
+        let mut void = ["<meta", "<link", "<input", "<img", "<br"].iter();
+        let is_void = void.any(|name| tag.starts_with(name));
         xml.push_str(if is_void { "/>" } else { ">" });
         rest = &after[1..];
     }
     xml.push_str(rest);
-    let document =
-        roxmltree::Document::parse(&xml).unwrap_or_else(|error| panic!("{path}: {error}\n{xml}"));
+    let document = roxmltree::Document::parse(&xml);
+    let document = document.unwrap_or_else(|error| panic!("{path}: {error}\n{xml}"));
     for element in document.descendants().filter(roxmltree::Node::is_element) {
         let (name, source) = (element.tag_name().name(), element.attribute("src"));
         assert!(name != "script" && name != "style", "{path}");
@@ -382,10 +359,8 @@ async fn contacts_are_exported_as_a_file() {
     desk.sign_up("=1+1@example.com").await;
     let shown = desk.get(&login, "/contacts/export").await;
     assert_eq!(shown.status, 200);
-    assert_eq!(
-        shown.header("content-type"),
-        Some("text/csv; charset=utf-8")
-    );
+    let csv = "text/csv; charset=utf-8";
+    assert_eq!(shown.header("content-type"), Some(csv));
     let disposition = "attachment; filename=\"contacts.csv\"";
     assert_eq!(shown.header("content-disposition"), Some(disposition));
     let text = "email,subscribed_at,last_seen_at,status,confirmed_at,source,consent_text,unsubscribe_url\r\n\

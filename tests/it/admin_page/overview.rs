@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use futures_util::{StreamExt as _, stream};
 use landing_api::domain::delivery::Channel;
 use landing_api::domain::hourly_counts::{Counted, Counts, Hour};
 use landing_api::metrics::LastError;
-use landing_api::operator::operate;
-use landing_api::operator::operation::{OperatorRequest, Params};
 use landing_api::ports::{ModelError, StoreError};
+use serde_json::json;
 
 use super::{Desk, Login, Shown, Visit};
 use crate::harness::{Call, NOW, Setup};
+use crate::operator::{ask_with, rows};
 use crate::twins::{ScriptedMailSender, ScriptedModelClient};
 
 /// Counts so many hours ago.
@@ -98,35 +96,27 @@ async fn each_period_begins_at_its_first_hour() {
         let shown = overview(&desk, &login, by).await;
         let sign_ups = plots(&shown.text)[0].1.clone();
         assert!(sign_ups.starts_with(first), "{by}: {sign_ups}");
-        assert!(
-            sign_ups.contains(&format!(": {sum} in total")),
-            "{by}: {sign_ups}"
-        );
+        let told = format!(": {sum} in total");
+        assert!(sign_ups.contains(&told), "{by}: {sign_ups}");
     }
     let by_month = overview(&desk, &login, "month").await;
     let sign_ups = plots(&by_month.text)[0].1.clone();
-    assert!(
-        sign_ups.starts_with("2025-11 to 2026-11: 15 in total"),
-        "{sign_ups}"
-    );
+    let told = "2025-11 to 2026-11: 15 in total";
+    assert!(sign_ups.starts_with(told), "{sign_ups}");
 }
 
 #[tokio::test]
 async fn contacts_and_imports_are_counted() {
     let (desk, login) = Desk::signed_in().await;
     desk.sign_up("ada@example.com").await;
-    let rows =
-        "{\"line\":1,\"email\":\"ada@example.com\"}\n{\"line\":2,\"email\":\"bob@example.com\"}\n";
-    let rows = stream::iter([Ok(Bytes::from(rows))]).boxed();
-    let mut request = OperatorRequest::new(Arc::clone(&desk.app.app), Params::default());
-    request.rows = rows;
-    operate("contacts import", request).await.unwrap();
+    let rows = rows(&["ada", "bob"]);
+    let import = ask_with(&desk.app, "contacts import", json!({}), &rows);
+    import.await.unwrap();
     let shown = overview(&desk, &login, "").await.text;
     assert!(shown.contains("<dt>Contacts</dt><dd>2</dd>"));
     assert!(shown.contains("<b>2</b> people get the next issue."));
-    let imports = plots(&shown)
-        .into_iter()
-        .find(|plot| plot.0.starts_with("Imported contacts"));
+    let is_imports = |plot: &(String, String)| plot.0.starts_with("Imported contacts");
+    let imports = plots(&shown).into_iter().find(is_imports);
     assert!(imports.unwrap().1.contains("1 in total"));
     let failure = StoreError::Unavailable("the disk hums".to_owned());
     desk.app.contacts.fail_with(Some(failure));
@@ -180,9 +170,8 @@ async fn the_last_warning_has_an_age_and_is_put_away_until_the_next() {
     let (_, at) = shown.split_once("name=\"at\" value=\"").unwrap();
     let at = at.split('"').next().unwrap();
     let put_away = async |at: &str| {
-        let form = format!("at={at}");
-        desk.send(Visit::post("/warning/put-away", &form).of(&login))
-            .await
+        let form = Visit::post("/warning/put-away", &format!("at={at}"));
+        desk.send(form.of(&login)).await
     };
     for bad in ["", "yesterday", "%3Cb%3E"] {
         let refused = put_away(bad).await;
@@ -197,12 +186,8 @@ async fn the_last_warning_has_an_age_and_is_put_away_until_the_next() {
     let shown = overview(&desk, &login, "").await.text;
     assert!(shown.contains("just now") && shown.contains("the disk is full"));
     put_away(&desk.app.app.clock.now().to_rfc3339()).await;
-    assert!(
-        !overview(&desk, &login, "")
-            .await
-            .text
-            .contains("Last warning")
-    );
+    let shown = overview(&desk, &login, "").await.text;
+    assert!(!shown.contains("Last warning"));
 }
 
 #[tokio::test]

@@ -10,19 +10,16 @@ fn keys_are_listed_and_checked_by_their_public_ids() {
     let (dir, service) = Program::fresh(&[]);
     let keys = [service.mint(), service.mint()];
     let ids = keys.each_ref().map(|key| key[4..12].to_owned());
-    let ran = alike(
-        dir.path(),
-        service,
-        &[
-            "keys list",
-            "keys list --json",
-            &format!("keys check {} {} --json", ids[0], keys[1]),
-            &format!("keys check {}", ids[0]),
-            &format!("keys check {} 00000000", ids[0]),
-            "keys check 00000000",
-            "keys check no-key",
-        ],
-    );
+    let commands = [
+        "keys list",
+        "keys list --json",
+        &format!("keys check {} {} --json", ids[0], keys[1]),
+        &format!("keys check {}", ids[0]),
+        &format!("keys check {} 00000000", ids[0]),
+        "keys check 00000000",
+        "keys check no-key",
+    ];
+    let ran = alike(dir.path(), service, &commands);
     for (key, id) in json_lines(&ran[1].out).iter().zip(&ids) {
         assert_eq!((&key["id"], &key["state"]), (&json!(id), &json!("active")));
         let row = format!("\n{id}         active   20");
@@ -52,11 +49,8 @@ fn a_revoked_key_is_refused_at_once_and_after_a_restart() {
     let id = &by_id[4..12];
     let healths = |service: &Program| [&by_id, &by_itself, &later].map(|key| service.health(key));
     let ran = run(&format!("keys revoke --yes {id}"), dir.path()).done();
-    assert!(
-        ran.out
-            .contains(&format!("{id}         revoked         20")),
-        "{ran:?}"
-    );
+    let row = format!("{id}         revoked         20");
+    assert!(ran.out.contains(&row), "{ran:?}");
     feed("keys revoke --yes -", dir.path(), format!("{by_itself}\n")).done();
     assert_eq!(healths(&service), [401, 401, 200]);
     let again = run(&format!("keys revoke --yes {id} --json"), dir.path());
@@ -71,9 +65,8 @@ fn a_revoked_key_is_refused_at_once_and_after_a_restart() {
 
 #[test]
 fn an_empty_list_of_keys_is_refused() {
-    let ran =
-        feed("keys revoke --yes -", &stopped_house().path, "\n\n").refused(2, "no key was given");
-    assert_eq!(ran.err, "error: no key was given\n");
+    let ran = feed("keys revoke --yes -", &stopped_house().path, "\n\n");
+    ran.refused_in_a_line(2, "error: no key was given\n");
 }
 
 #[test]

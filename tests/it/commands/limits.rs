@@ -73,12 +73,8 @@ fn somebody_is_named_by_a_pair_a_key_or_a_hash() {
     assert_eq!(reset.json(), json!({"windows": 1}));
     let key = service.mint();
     assert_eq!(service.health(&key), 200);
-    let by_key = || {
-        used(
-            feed("limits show --json --key -", dir.path(), &key),
-            "default",
-        )
-    };
+    let show = || feed("limits show --json --key -", dir.path(), &key);
+    let by_key = || used(show(), "default");
     assert_eq!(by_key(), 1);
     run(&format!("limits reset --yes --key {key}")).done();
     assert_eq!(by_key(), 0);
@@ -105,10 +101,8 @@ fn a_stopped_directory_keeps_windows_longer_than_the_command_knows() {
     assert_eq!(used(run(HERE, dir.path()), "keys"), 1);
     let mut off = command("limits show --email ada@example.com", dir.path());
     let shown = Ran::of(off.env("LANDING_LIMIT", "mail=off")).done().out;
-    assert_eq!(
-        shown,
-        "Every limit that counts this client or address is off.\n"
-    );
+    let told = "Every limit that counts this client or address is off.\n";
+    assert_eq!(shown, told);
     let reset = run("limits reset --yes --policy keys", dir.path());
     assert_eq!(reset.out, "Windows reset  1\n");
     let service = Program::start(program::command(dir.path()).args(long));
@@ -153,19 +147,11 @@ async fn a_look_at_a_stopped_directory_under_shorter_limits_forgets_nothing() {
 fn wrong_input_is_refused() {
     let house = stopped_house();
     let dir = &house.path;
-    for (words, told) in [
-        ("limits reset --yes --client xyz", "must be a hash"),
-        (
-            "limits reset --yes --key Yo3IxbA7",
-            "the ID of a key is not enough",
-        ),
-    ] {
-        run(words, dir).refused(2, told);
-    }
+    run("limits reset --yes --client xyz", dir).refused(2, "must be a hash");
+    let by_id = run("limits reset --yes --key Yo3IxbA7", dir);
+    by_id.refused(2, "the ID of a key is not enough");
     let shown = run("limits show --json --top 0", dir).json();
     let rows = shown.as_array().unwrap();
-    assert!(
-        rows.iter().all(|row| row["clients"] == json!([])),
-        "{shown}"
-    );
+    let is_empty = |row: &Value| row["clients"] == json!([]);
+    assert!(rows.iter().all(is_empty), "{shown}");
 }

@@ -109,19 +109,15 @@ fn root_checks_as_the_owner_of_the_data_directory() {
         ran
     };
     let ran = check(&[("LD_PRELOAD", "/missing.so")]);
-    assert!(
-        ran.out.contains("belongs to user 65534; it is empty"),
-        "{ran:?}"
-    );
+    let told = "belongs to user 65534; it is empty";
+    assert!(ran.out.contains(told), "{ran:?}");
     // That user cannot read root's file.
     assert!(ran.out.contains("Permission denied"), "{ran:?}");
     // The first process tells of it, and it goes no further.
     assert_eq!(ran.err.matches("missing.so").count(), 1, "{ran:?}");
     let ran = check(&[("PATH", "/missing")]);
-    assert!(
-        ran.out.contains("checking as root: cannot run setpriv"),
-        "{ran:?}"
-    );
+    let told = "checking as root: cannot run setpriv";
+    assert!(ran.out.contains(told), "{ran:?}");
     assert!(ran.out.contains("sudo -u '#65534'"), "{ran:?}");
 }
 
@@ -139,10 +135,7 @@ fn flags_of_another_users_service_are_not_used() {
     let ran = Ran::of(command.uid(65_534).gid(65_534));
     let told = "the service's cannot be read: ";
     assert!(ran.out.contains(told), "{ran:?}");
-    assert!(
-        ran.out
-            .contains("belongs to user 0: run the command as that user"),
-        "{ran:?}"
-    );
+    let told = "belongs to user 0: run the command as that user";
+    assert!(ran.out.contains(told), "{ran:?}");
     service.stopped();
 }

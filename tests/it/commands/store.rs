@@ -78,10 +78,8 @@ fn a_damaged_ledger_is_named_and_repaired() {
     fs::write(&ledger, text.replace("bob@", "bo_@")).unwrap();
     let verified = run("ledger verify", dir.path());
     assert_eq!(verified.status, Some(1));
-    let repair = format!(
-        "`landing-api ledger repair --data-dir {}`",
-        dir.path().display()
-    );
+    let shown = dir.path().display();
+    let repair = format!("`landing-api ledger repair --data-dir {shown}`");
     for refused in [
         verified,
         run("contacts count", dir.path()),
@@ -93,10 +91,8 @@ fn a_damaged_ledger_is_named_and_repaired() {
     }
     let repaired = run("ledger repair --yes", dir.path()).done();
     assert!(repaired.out.contains("ledger.damaged\n"), "{repaired:?}");
-    assert!(
-        repaired.out.starts_with("Damage         line 3: "),
-        "{repaired:?}"
-    );
+    let damage = "Damage         line 3: ";
+    assert!(repaired.out.starts_with(damage), "{repaired:?}");
     assert!(!repaired.out.contains("repair"), "{repaired:?}");
     assert_eq!(run("contacts count", dir.path()).out, "2\n");
 }

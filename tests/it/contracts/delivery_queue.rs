@@ -49,29 +49,37 @@ async fn bodies(queue: &dyn DeliveryQueue) -> Vec<String> {
     listed.map(|delivery| delivery.body).collect()
 }
 
+/// A store by both its sides.
+type Both<'a> = (&'a dyn ContactStore, &'a dyn DeliveryQueue);
+
 /// Takes what is due.
 async fn due(queue: &dyn DeliveryQueue, count: usize) -> Vec<Delivery> {
-    let due = queue
-        .take_due(CHANNEL, count, &Turn::default(), SystemClock.now())
-        .await;
-    due.unwrap()
+    let (turn, now) = (Turn::default(), SystemClock.now());
+    queue.take_due(CHANNEL, count, &turn, now).await.unwrap()
+}
+
+/// Ends these attempts now.
+async fn settle(queue: &dyn DeliveryQueue, made: Vec<DeliveryId>, failed: Vec<Delivery>) {
+    let ended = settled(made, failed);
+    queue.settle(ended, SystemClock.now()).await.unwrap();
 }
 
 /// Leaves a delivery that was given up, of `bob`, and one that waits, of `eve`; the channel is held.
 pub(crate) async fn check(store: Arc<impl ContactStore + DeliveryQueue>) {
-    let (contacts, queue): (&dyn ContactStore, &dyn DeliveryQueue) = (&*store, &*store);
+    let both: Both<'_> = (&*store, &*store);
+    let (contacts, queue) = both;
     // A second ago: what is told now is due.
     let now = Timestamp::from_ms(SystemClock.now().as_ms() - 1000);
     assert_eq!(queue.standing(CHANNEL).await, Ok(QueueStanding::default()));
     assert_eq!(queue.add(Vec::new()).await, Ok(()));
 
-    a_new_consent_alone_is_told(contacts, queue, now).await;
+    a_new_consent_alone_is_told(both, now).await;
     what_is_taken_is_nobody_elses(queue, now).await;
     what_is_given_up_stays_for_a_while(queue, now).await;
-    an_erasure_drops_what_names_the_address(contacts, queue, now).await;
-    who_refuses_is_sent_no_mail(contacts, queue, now).await;
-    a_contact_is_noted_how_its_mail_ended(contacts, queue, now).await;
-    who_is_overdue_is_found(contacts, queue).await;
+    an_erasure_drops_what_names_the_address(both, now).await;
+    who_refuses_is_sent_no_mail(both, now).await;
+    a_contact_is_noted_how_its_mail_ended(both, now).await;
+    who_is_overdue_is_found(both).await;
     networks_take_turns(queue, now).await;
 
     // What is held is kept and not taken.
@@ -82,10 +90,7 @@ pub(crate) async fn check(store: Arc<impl ContactStore + DeliveryQueue>) {
     queue.hold(CHANNEL, false).await.unwrap();
     let taken = due(queue, 10).await;
     assert_eq!(taken.len(), 1);
-    queue
-        .settle(settled(Vec::new(), taken), SystemClock.now())
-        .await
-        .unwrap();
+    settle(queue, Vec::new(), taken).await;
     queue.hold(CHANNEL, true).await.unwrap();
     assert_holds(queue).await;
 }
@@ -99,11 +104,7 @@ pub(crate) async fn assert_holds(queue: &dyn DeliveryQueue) {
     assert_eq!(bodies(queue).await, expected);
 }
 
-async fn a_new_consent_alone_is_told(
-    contacts: &dyn ContactStore,
-    queue: &dyn DeliveryQueue,
-    now: Timestamp,
-) {
+async fn a_new_consent_alone_is_told((contacts, queue): Both<'_>, now: Timestamp) {
     contacts.keep(sign_up("abe", now)).await.unwrap();
     let first = sign_up("ada", now);
     contacts.keep(first.clone()).await.unwrap();
@@ -124,11 +125,9 @@ async fn a_new_consent_alone_is_told(
     let expected = expected.map(|it| format!("newsletter.{it}@delivery.example"));
     assert_eq!(bodies(queue).await, expected);
     let standing = queue.standing(CHANNEL).await.unwrap();
-    let oldest = Some(now);
-    let waiting = 3;
     let expected = QueueStanding {
-        waiting,
-        oldest,
+        waiting: 3,
+        oldest: Some(now),
         ..QueueStanding::default()
     };
     assert_eq!(standing, expected);
@@ -143,34 +142,23 @@ async fn what_is_taken_is_nobody_elses(queue: &dyn DeliveryQueue, now: Timestamp
     one[0].fail(later(), 0, now);
     let [made, untried] = two.try_into().unwrap();
     let failed = vec![one[0].clone(), untried.clone()];
-    queue
-        .settle(settled(vec![made.id], failed), SystemClock.now())
-        .await
-        .unwrap();
+    settle(queue, vec![made.id], failed).await;
     assert_eq!(queue.find(made.id).await, Ok(None));
     let found = queue.find(one[0].id).await.unwrap().unwrap();
-    assert_eq!(
-        (found.attempts, found.last_error.as_deref()),
-        (1, Some("answered 503"))
-    );
+    assert_eq!(found.attempts, 1);
+    assert_eq!(found.last_error.as_deref(), Some("answered 503"));
     // The one that was not tried is due at once, the other one in five seconds.
     let again = due(queue, 10).await;
     assert_eq!(again.len(), 1);
     assert_eq!((again[0].id, again[0].attempts), (untried.id, 0));
-    queue
-        .settle(settled(vec![untried.id], Vec::new()), SystemClock.now())
-        .await
-        .unwrap();
+    settle(queue, vec![untried.id], Vec::new()).await;
     // Until somebody wants it at once. What was dropped meanwhile stays so.
     assert_eq!(queue.retry(Some(one[0].id), now).await, Ok(1));
     let again = due(queue, 10).await;
     assert_eq!((again.len(), again[0].attempts), (1, 0));
     assert_eq!(queue.drop_one(again[0].id, now).await, Ok(true));
     assert_eq!(queue.drop_one(again[0].id, now).await, Ok(false));
-    queue
-        .settle(settled(Vec::new(), again), SystemClock.now())
-        .await
-        .unwrap();
+    settle(queue, Vec::new(), again).await;
     assert!(bodies(queue).await.is_empty());
     assert_eq!(queue.retry(Some(one[0].id), now).await, Ok(0));
 }
@@ -181,10 +169,7 @@ async fn what_is_given_up_stays_for_a_while(queue: &dyn DeliveryQueue, now: Time
     queue.add(vec![dead.clone()]).await.unwrap();
     let mut taken = due(queue, 10).await;
     taken[0].fail(Failure::Final("refused".to_owned()), 0, now);
-    queue
-        .settle(settled(Vec::new(), taken), SystemClock.now())
-        .await
-        .unwrap();
+    settle(queue, Vec::new(), taken).await;
     assert!(due(queue, 10).await.is_empty());
     let standing = queue.standing(CHANNEL).await.unwrap();
     assert_eq!((standing.waiting, standing.dead), (0, 1));
@@ -194,27 +179,17 @@ async fn what_is_given_up_stays_for_a_while(queue: &dyn DeliveryQueue, now: Time
     let mut taken = due(queue, 10).await;
     assert_eq!(taken.len(), 1);
     taken[0].fail(later(), 0, SystemClock.now());
-    queue
-        .settle(settled(Vec::new(), taken), SystemClock.now())
-        .await
-        .unwrap();
+    settle(queue, Vec::new(), taken).await;
     assert!(due(queue, 10).await.is_empty());
     let now = SystemClock.now();
     assert_eq!(queue.retry(None, now).await, Ok(1));
     let mut taken = due(queue, 10).await;
     assert_eq!((taken.len(), taken[0].attempts), (1, 0));
     taken[0].fail(Failure::Final("refused".to_owned()), 0, now);
-    queue
-        .settle(settled(Vec::new(), taken), SystemClock.now())
-        .await
-        .unwrap();
+    settle(queue, Vec::new(), taken).await;
 }
 
-async fn who_refuses_is_sent_no_mail(
-    contacts: &dyn ContactStore,
-    queue: &dyn DeliveryQueue,
-    now: Timestamp,
-) {
+async fn who_refuses_is_sent_no_mail((contacts, queue): Both<'_>, now: Timestamp) {
     let asked = || {
         let sign_up = sign_up("fay", now);
         let mail = delivery(DeliveryKind::ConfirmationMail, &sign_up, now);
@@ -239,10 +214,8 @@ async fn who_refuses_is_sent_no_mail(
     contacts.keep(asked()).await.unwrap();
     let told = delivery(DeliveryKind::Confirmed, &asked(), now);
     for _ in 0..2 {
-        contacts
-            .confirm(&token, None, Some(told.clone()), now)
-            .await
-            .unwrap();
+        let confirmed = contacts.confirm(&token, None, Some(told.clone()), now);
+        confirmed.await.unwrap();
     }
     let waiting = queue.standing(CHANNEL).await.unwrap().waiting;
     assert_eq!(waiting, 1);
@@ -250,11 +223,7 @@ async fn who_refuses_is_sent_no_mail(
     assert_eq!(queue.standing(CHANNEL).await.unwrap().waiting, 0);
 }
 
-async fn an_erasure_drops_what_names_the_address(
-    contacts: &dyn ContactStore,
-    queue: &dyn DeliveryQueue,
-    now: Timestamp,
-) {
+async fn an_erasure_drops_what_names_the_address((contacts, queue): Both<'_>, now: Timestamp) {
     for name in ["cat", "dan"] {
         contacts.keep(sign_up(name, now)).await.unwrap();
     }
@@ -268,11 +237,7 @@ async fn an_erasure_drops_what_names_the_address(
     assert_eq!(nobody.in_flight, 0);
 }
 
-async fn a_contact_is_noted_how_its_mail_ended(
-    contacts: &dyn ContactStore,
-    queue: &dyn DeliveryQueue,
-    now: Timestamp,
-) {
+async fn a_contact_is_noted_how_its_mail_ended((contacts, queue): Both<'_>, now: Timestamp) {
     let asked = SignUp {
         is_to_be_confirmed: true,
         notice: None,
@@ -298,7 +263,7 @@ async fn a_contact_is_noted_how_its_mail_ended(
     contacts.forget(&[address("gus")], now).await.unwrap();
 }
 
-async fn who_is_overdue_is_found(store: &dyn ContactStore, queue: &dyn DeliveryQueue) {
+async fn who_is_overdue_is_found((store, queue): Both<'_>) {
     const EARLY: Timestamp = Timestamp::from_ms(1_000);
     const LATE: Timestamp = Timestamp::from_ms(2_000);
     let [mailed, refused, unmailed, confirmed] = ["va", "vb", "vc", "vd"];
@@ -326,10 +291,8 @@ async fn who_is_overdue_is_found(store: &dyn ContactStore, queue: &dyn DeliveryQ
         found.unwrap().leave_token.unwrap()
     };
     let confirmed_token = token(confirmed).await;
-    store
-        .confirm(&confirmed_token, None, None, LATE)
-        .await
-        .unwrap();
+    let confirmed_at = store.confirm(&confirmed_token, None, None, LATE);
+    confirmed_at.await.unwrap();
     let attempts_end = EARLY.plus_ms(Delivery::ATTEMPTS_MS_MAX);
     for (before, is_mailed, expected) in [
         (EARLY, false, &[][..]),
@@ -342,11 +305,7 @@ async fn who_is_overdue_is_found(store: &dyn ContactStore, queue: &dyn DeliveryQ
         let names = [mailed, refused, unmailed, confirmed].into_iter();
         let found =
             names.filter(|name| overdue.iter().any(|contact| contact.email == address(name)));
-        assert_eq!(
-            found.collect::<Vec<_>>(),
-            expected,
-            "{before:?} {is_mailed}"
-        );
+        assert!(found.eq(expected.iter().copied()), "{before:?} {is_mailed}");
         assert!(overdue.iter().all(Contact::is_pending));
     }
     let one = store.overdue(attempts_end, false, 1).await.unwrap();
@@ -357,11 +316,8 @@ async fn who_is_overdue_is_found(store: &dyn ContactStore, queue: &dyn DeliveryQ
     }
     assert_eq!(store.expire(tokens, LATE).await, Ok(3));
     let overdue = store.overdue(attempts_end, false, 100).await.unwrap();
-    assert!(
-        overdue
-            .iter()
-            .all(|contact| contact.email.as_str() != mailed)
-    );
+    let mailed = address(mailed);
+    assert!(overdue.iter().all(|contact| contact.email != mailed));
 }
 
 /// One network has four mails, another two, and one has none; two mails are of nobody.
@@ -393,8 +349,7 @@ async fn networks_take_turns(queue: &dyn DeliveryQueue, now: Timestamp) {
     assert!(ones.is_sorted_by_key(|mail| mail.queued_at));
     // A network that has used up its share waits, and what a worker had taken is free again.
     let count = taken.len();
-    let release = settled(Vec::new(), taken);
-    queue.settle(release, SystemClock.now()).await.unwrap();
+    settle(queue, Vec::new(), taken).await;
     turn.without = one.into_iter().collect();
     let due = queue.take_due(Channel::Mail, count, &turn, SystemClock.now());
     let rest = due.await.unwrap();
@@ -403,7 +358,6 @@ async fn networks_take_turns(queue: &dyn DeliveryQueue, now: Timestamp) {
     let turn = Turn::default();
     let all = queue.take_due(Channel::Mail, count, &turn, SystemClock.now());
     let all = all.await.unwrap().into_iter().chain(rest);
-    let done = settled(all.map(|mail| mail.id).collect(), Vec::new());
-    queue.settle(done, SystemClock.now()).await.unwrap();
+    settle(queue, all.map(|mail| mail.id).collect(), Vec::new()).await;
     assert_eq!(queue.standing(Channel::Mail).await.unwrap().waiting, 0);
 }

@@ -2,14 +2,12 @@
 
 use landing_api::adapters::model::openai::Roots;
 use landing_api::adapters::model::{OpenAiModelClient, PassageModelClient};
-use landing_api::domain::chat::Passage;
-use landing_api::domain::chat::{Content, Conversation, MESSAGES_MAX, Message, Role};
+use landing_api::domain::chat::{Content, Conversation, MESSAGES_MAX, Passage, Role};
 use landing_api::ports::{ModelClient, ModelError};
-use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::openai::settings;
-use crate::openai::upstream::{Script, Upstream, chunk};
+use crate::openai::upstream::{Script, Upstream, piece};
+use crate::openai::{conversation, settings};
 use crate::site::{facts, render};
 use crate::twins::{MemoryAnswerSink, ScriptedModelClient};
 
@@ -22,14 +20,6 @@ async fn reply(model: &dyn ModelClient, conversation: &Conversation) -> Result<S
     assert_eq!(pieces.concat(), answer);
     assert!(!pieces.contains(&String::new()));
     Ok(answer)
-}
-
-fn conversation(turns: &[(Role, &str)]) -> Conversation {
-    let messages = turns.iter().map(|(role, text)| Message {
-        role: *role,
-        content: Content::parse((*text).to_owned()).unwrap(),
-    });
-    Conversation::parse(messages.collect()).unwrap()
 }
 
 /// Whatever a client may send.
@@ -126,17 +116,16 @@ async fn the_script_answers_whatever_is_asked() {
 
 #[tokio::test]
 async fn the_model_behind_an_api_answers_whatever_is_asked_until_it_is_interrupted() {
-    let text = |text: &str| chunk(&json!({"content": text}), None);
-    let script = Script::stream([text(" One "), text("two "), text(" ")]);
+    let script = Script::stream([" One ", "two ", " "].map(piece));
     let upstream = Upstream::start([script]).await;
     let interrupt = CancellationToken::new();
     let settings = settings(&upstream);
     let model = OpenAiModelClient::new(settings, Roots::of([]), interrupt.clone()).unwrap();
     check(&model).await;
     interrupt.cancel();
-    let asked = upstream.asked().len();
+    let asked = upstream.requests().len();
     let hello = conversation(&[(Role::User, "hello")]);
     let error = reply(&model, &hello).await.unwrap_err();
     assert!(matches!(error, ModelError::NotStarted(_)), "{error}");
-    assert_eq!(upstream.asked().len(), asked, "nobody is asked any more");
+    assert_eq!(upstream.requests().len(), asked, "nobody is asked any more");
 }

@@ -198,9 +198,7 @@ fn told_of_turn(error: ChatError) -> String {
             format!("{end}: {}", counts(&decision))
         }
         ChatError::Refused(decision) => refused(&decision),
-        ChatError::QuotaExhausted(_) | ChatError::Limiter(_) => {
-            panic!("{error}")
-        }
+        ChatError::QuotaExhausted(_) | ChatError::Limiter(_) => panic!("{error}"),
     }
 }
 
@@ -254,17 +252,15 @@ fn started() -> ModelError {
 async fn a_network_gets_no_more_turns_back_than_its_ceiling_allows() {
     check(async |desk, limiter| {
         for failed in 1..=LIMIT {
-            assert_eq!(
-                desk.chat(limiter, 1, 1, not_started()).await,
-                format!("free: assistant 0, -ip {failed}, -prefix 0, -all 0")
-            );
+            let told = desk.chat(limiter, 1, 1, not_started()).await;
+            let expected = format!("free: assistant 0, -ip {failed}, -prefix 0, -all 0");
+            assert_eq!(told, expected);
         }
         // Another visitor from there has had no more of it, and one from elsewhere has.
         for visitor in [1, 2] {
-            assert_eq!(
-                desk.chat(limiter, 1, visitor, not_started()).await,
-                "refused by assistant-ip: assistant 0, -ip 3, -prefix 0, -all 0"
-            );
+            let told = desk.chat(limiter, 1, visitor, not_started()).await;
+            let expected = "refused by assistant-ip: assistant 0, -ip 3, -prefix 0, -all 0";
+            assert_eq!(told, expected);
         }
         let elsewhere = desk.chat(limiter, 2, 1, not_started()).await;
         assert!(elsewhere.starts_with("free: "), "{elsewhere}");
@@ -275,21 +271,12 @@ async fn a_network_gets_no_more_turns_back_than_its_ceiling_allows() {
 #[tokio::test]
 async fn what_bounds_the_bill_comes_back_only_if_the_model_never_began() {
     check(async |desk, limiter| {
-        for (host, error, expected) in [
-            (
-                1,
-                not_started(),
-                "free: assistant 0, -ip 1, -prefix 0, -all 0",
-            ),
-            (2, unusable(), "free: assistant 0, -ip 1, -prefix 1, -all 1"),
-            (
-                3,
-                started(),
-                "charged: assistant 1, -ip 1, -prefix 2, -all 2",
-            ),
-        ] {
-            assert_eq!(desk.chat(limiter, host, host, error).await, expected);
-        }
+        let told = desk.chat(limiter, 1, 1, not_started()).await;
+        assert_eq!(told, "free: assistant 0, -ip 1, -prefix 0, -all 0");
+        let told = desk.chat(limiter, 2, 2, unusable()).await;
+        assert_eq!(told, "free: assistant 0, -ip 1, -prefix 1, -all 1");
+        let told = desk.chat(limiter, 3, 3, started()).await;
+        assert_eq!(told, "charged: assistant 1, -ip 1, -prefix 2, -all 2");
     })
     .await;
 }
@@ -300,24 +287,13 @@ async fn what_a_fallback_answers_is_given_back_like_a_failure_and_wholly_if_the_
         let pages = ScriptedModelClient::default();
         let failing =
             |error: ModelError| Arc::new(ScriptedModelClient::new([Err(error)]).metered()) as _;
-        let models: [(u8, Arc<dyn ModelClient>, &str); 3] = [
-            (
-                1,
-                failing(not_started()),
-                "assistant 0, -ip 1, -prefix 0, -all 0",
-            ),
-            (
-                2,
-                failing(unusable()),
-                "assistant 0, -ip 1, -prefix 1, -all 1",
-            ),
-            (
-                3,
-                Arc::new(FullModelClient),
-                "assistant 0, -ip 0, -prefix 1, -all 1",
-            ),
-        ];
-        for (host, model, counted) in models {
+        let full: Arc<dyn ModelClient> = Arc::new(FullModelClient);
+        for (host, model, counted) in [
+            (1, failing(not_started()), "-ip 1, -prefix 0, -all 0"),
+            (2, failing(unusable()), "-ip 1, -prefix 1, -all 1"),
+            (3, full, "-ip 0, -prefix 1, -all 1"),
+        ] {
+            let counted = format!("assistant 0, {counted}");
             let turn = desk.turn(limiter, host, host, &*model, Some(&pages));
             let answered = turn.await.unwrap();
             assert!(answered.model_error.is_some(), "{host}");
@@ -338,16 +314,14 @@ async fn what_a_fallback_answers_is_given_back_like_a_failure_and_wholly_if_the_
 async fn a_network_gets_no_more_sign_ups_back_than_its_ceiling_allows() {
     check(async |desk, limiter| {
         for failed in 1..=LIMIT {
-            assert_eq!(
-                desk.sign_up(limiter, 1, "ada").await,
-                format!("failed: newsletter 0, -ip {failed}, -prefix 0, -all 0")
-            );
+            let told = desk.sign_up(limiter, 1, "ada").await;
+            let expected = format!("failed: newsletter 0, -ip {failed}, -prefix 0, -all 0");
+            assert_eq!(told, expected);
         }
         for name in ["ada", "bob"] {
-            assert_eq!(
-                desk.sign_up(limiter, 1, name).await,
-                "refused by newsletter-ip: newsletter 0, -ip 3, -prefix 0, -all 0"
-            );
+            let told = desk.sign_up(limiter, 1, name).await;
+            let expected = "refused by newsletter-ip: newsletter 0, -ip 3, -prefix 0, -all 0";
+            assert_eq!(told, expected);
         }
         let elsewhere = desk.sign_up(limiter, 2, "ada").await;
         assert!(elsewhere.starts_with("failed: "), "{elsewhere}");
@@ -361,13 +335,9 @@ async fn a_store_that_fails_costs_nobody_anything() {
         for _ in 0..3 * LIMIT {
             // The disk may take its time.
             desk.clock.advance_ms(1000);
-            assert_eq!(
-                desk.store(limiter, 1).await,
-                [
-                    "newsletter 0, -ip 0, -prefix 0, -all 0",
-                    "keys 0, -prefix 0, -all 0",
-                ]
-            );
+            let [of_sign_up, of_key] = desk.store(limiter, 1).await;
+            assert_eq!(of_sign_up, "newsletter 0, -ip 0, -prefix 0, -all 0");
+            assert_eq!(of_key, "keys 0, -prefix 0, -all 0");
         }
     })
     .await;
@@ -434,10 +404,8 @@ async fn a_reader_who_leaves_is_counted_as_such_and_is_no_failure_of_the_model()
     check(async |desk, limiter| {
         let model = ScriptedModelClient::new([Ok("One. Two.".to_owned()), Err(started())]);
         let gone = MemoryAnswerSink::closing_after(0);
-        let left = desk
-            .turn_to(Some(&gone), limiter, (1, 1), &model, None)
-            .await;
-        assert!(told_of_turn(left.unwrap_err()).starts_with("charged: "));
+        let left = desk.turn_to(Some(&gone), limiter, (1, 1), &model, None);
+        assert!(told_of_turn(left.await.unwrap_err()).starts_with("charged: "));
         assert_eq!(ended(&desk.metrics), [("abandoned", 1)]);
         assert_eq!(desk.metrics.model.last_error.get(), None);
         // Its own failure before an open sink is one.

@@ -2,13 +2,12 @@
 //! module is data-driven; the peers speak bytes.
 
 mod engines;
-mod files;
+pub(crate) mod files;
 mod imports;
 mod ledger;
 mod mail;
 mod model;
 mod pages;
-mod peer;
 mod queue;
 mod requests;
 mod webhook;

@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use landing_api::domain::chat::Role;
 use landing_api::ports::{ModelClient, ModelError};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::Instant;
 
-use super::peer::{Peer, Script};
-use crate::openai::{client, conversation, question, settings_at};
+use crate::openai::whole::check_outcome;
+use crate::openai::{client, conversation, question, settings_at, text};
+use crate::provider::{Provider, Script};
+use crate::rows::rows;
 use crate::twins::MemoryAnswerSink;
 
 const STREAM: &str = "200 OK\r\nContent-Type: text/event-stream\r\n";
@@ -29,13 +31,10 @@ fn pieces(texts: &[&str]) -> String {
 
 /// What comes of a streamed turn, and what was read of it.
 async fn ask(script: Script) -> (String, Result<String, ModelError>) {
-    let peer = Peer::start(vec![script]).await;
+    let peer = Provider::start([script]).await;
     let model = client(settings_at(&peer.url("/v1")));
     let sink = MemoryAnswerSink::default();
-    let outcome = model
-        .reply(&question(), Some(&sink))
-        .await
-        .map(|reply| reply.text);
+    let outcome = text(&*model, Some(&sink)).await;
     (sink.pieces().concat(), outcome)
 }
 
@@ -54,46 +53,27 @@ async fn check_failure(script: Script, cause: &str, about: &str) {
     assert!(!error.to_string().contains("secret"), "{about}: {error}");
 }
 
+/// More of it the tests of the reader of events and of JSON tell.
 #[tokio::test]
 async fn a_stream_is_read_whatever_its_bytes_and_lines_are() {
+    const VLLM: &str = include_str!("streams/vllm.txt");
+    const LLAMA_CPP: &str = include_str!("streams/llama_cpp.txt");
     let hi = pieces(&["H", "i"]);
     let latin = b"data: {\"choices\":[{\"delta\":{\"content\":\"caf\xe9\"}}]}\n\n";
     let fields = format!(": ping\n\n\n\nid: 7\nretry: 9\nevent: x\n{hi}data:  [DONE] \n\n");
     let marked = format!("\u{feff}{hi}data: [DONE]\n\n");
     let two_lines = hi.replace(",\"finish", ",\ndata: \"finish");
+    let halves = pieces(&[r"Hi \ud83d", r"\ude00!"]);
     for (stream, answer) in [
-        (
-            include_str!("streams/llama_cpp.txt").into(),
-            "We open at nine.",
-        ),
-        (include_str!("streams/vllm.txt").into(), "We open at nine."),
-        (
-            pieces(&[r"Hi \ud83d", r"\ude00!"]).into_bytes(),
-            "Hi \u{FFFD}\u{FFFD}!",
-        ),
-        (pieces(&[r"Hi \ud83d\ude00"]).into_bytes(), "Hi 😀"),
-        (pieces(&[r"Hi \ud83d"]).into_bytes(), "Hi \u{FFFD}"),
+        (LLAMA_CPP.into(), "We open at nine."),
+        (VLLM.into(), "We open at nine."),
+        (halves.into_bytes(), "Hi \u{FFFD}\u{FFFD}!"),
         ([&latin[..], end("stop").as_bytes()].concat(), "caf\u{FFFD}"),
         (marked.into_bytes(), "Hi"),
         (hi.replace('\n', "\r").into_bytes(), "Hi"),
-        (hi.replace('\n', "\r\n").into_bytes(), "Hi"),
         (hi.replace("data: ", "data:").into_bytes(), "Hi"),
         (fields.into_bytes(), "Hi"),
         (two_lines.into_bytes(), "Hi"),
-        // The text so far is beside each chunk.
-        (
-            "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"},\"message\":{\"content\":\"Hi\"}}]}\n\n\
-             data: {\"choices\":[{\"delta\":{\"content\":\" you\"},\"message\":{\"content\":\"Hi you\"},\
-             \"finish_reason\":\"stop\"}]}\n\n"
-                .into(),
-            "Hi you",
-        ),
-        // A word of success is no error.
-        (
-            hi.replace("data: [DONE]", "data: {\"code\":0,\"message\":\"Success\",\"choices\":[]}\n\ndata: [DONE]")
-                .into_bytes(),
-            "Hi",
-        ),
     ] {
         let about = String::from_utf8_lossy(&stream).into_owned();
         check_answer(Script::response(STREAM, stream), answer, &about).await;
@@ -129,107 +109,29 @@ async fn an_answer_is_read_whatever_its_label_and_transfer_are() {
     }
 }
 
-#[tokio::test]
-async fn thinking_and_messages_to_tools_are_hidden_however_they_are_split() {
-    const SAID: &str = "<|start|>assistant<|channel|>analysis<|message|>secret<|end|><|start|>assistant\
-                        <|channel|>commentary to=functions.x <|constrain|>json<|message|>{}<|call|>\
-                        <|start|>assistant<|channel|>final<|message|>Hi <b>you</b><|return|>";
-    const TEXTS: [(&str, &str); 8] = [
-        (
-            "<|start|>assistant<|message|>Hi <b>you</b><|end|>",
-            "Hi <b>you</b>",
-        ),
-        (SAID, "Hi <b>you</b>"),
-        ("<think>secret</think><think>secret</think>Hi", "Hi"),
-        ("[THINK]secret[/THINK]Hi", "Hi"),
-        ("◁think▷secret◁/think▷Hi", "Hi"),
-        ("\u{200b}<think >secret</think>Hi", "Hi"),
-        ("<|inner_prefix|>secret<|inner_suffix|>Hi", "Hi"),
-        ("Write <think> and <|end|>", "Write <think> and <|end|>"),
-    ];
-    for (text, answer) in TEXTS {
-        for size in [1, 2, 7, 500] {
-            let chars: Vec<_> = text.chars().collect();
-            let parts: Vec<String> = chars
-                .chunks(size)
-                .map(|part| part.iter().collect())
-                .collect();
-            let parts: Vec<_> = parts.iter().map(String::as_str).collect();
-            check_answer(Script::response(STREAM, pieces(&parts)), answer, text).await;
-        }
-    }
-}
+/// Events that fail a turn, and a word of the cause. Which JSON is an error the tests of errors tell.
+const FAILURES: &str = r#"
+error: {"code":500,"message":"secret"} | code "500"
+error: secret | not JSON
+event: error\ndata: {"message":"secret"} | error
+event: error\ndata: {} | error
+{"error":{"type":"server_error"}} |
+data: {"error":"secret"} | error
+data: [{"error":{"code":503}}] | 503
+data: {"choices":[{"delta":{},"error":{"code":502}}]} | 502
+data: {"choices":[{"delta":{},"finish_reason":"error"}]} | stopped with an error
+data: secret | not JSON
+"#;
 
 #[tokio::test]
-#[allow(clippy::too_many_lines, reason = "rows of a table")]
 async fn a_failure_in_a_stream_fails_however_it_is_spelled() {
-    for (event, cause) in [
-        (
-            "error: {\"code\":500,\"message\":\"secret\"}\n\n",
-            "code \"500\"",
-        ),
-        ("error: secret\n\n", "not JSON"),
-        ("event: error\ndata: {\"message\":\"secret\"}\n\n", "error"),
-        ("event: error\ndata: {}\n\n", "error"),
-        (
-            "{\"error\":{\"type\":\"server_error\"}}\n\n",
-            "server_error",
-        ),
-        ("data: {\"error\":\"secret\"}\n\n", "error"),
-        ("data: {\"error\":[{\"message\":\"secret\"}]}\n\n", "error"),
-        ("data: [{\"error\":{\"code\":503}}]\n\n", "503"),
-        (
-            "data: {\"object\":\"error\",\"message\":\"secret\",\"code\":40303}\n\n",
-            "40303",
-        ),
-        ("data: {\"detail\":\"secret\"}\n\n", "error"),
-        (
-            "data: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}\n\n",
-            "overloaded_error",
-        ),
-        ("data: {\"message\":\"secret\",\"code\":7}\n\n", "\"7\""),
-        (
-            "data: {\"choices\":[{\"delta\":{},\"error\":{\"code\":502}}]}\n\n",
-            "502",
-        ),
-        (
-            "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"error\"}]}\n\n",
-            "stopped with an error",
-        ),
-        (
-            "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"abort\"}]}\n\n",
-            "stopped with an error",
-        ),
-        (
-            "data: {\"type\":\"about:blank\",\"title\":\"secret\",\"status\":500}\n\n",
-            "error",
-        ),
-        ("data: {\"fault\":{\"code\":7}}\n\n", "\"7\""),
-        (
-            "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"overloaded\"}]}\n\n",
-            "stopped with an error",
-        ),
-        ("data: secret\n\n", "not JSON"),
-    ] {
-        for (begin, last) in [
-            ("", ""),
-            ("", "data: [DONE]\n\n"),
-            ("Half an answer", ""),
-            ("Half", "data: [DONE]\n\n"),
-        ] {
-            let begin = if begin.is_empty() {
-                String::new()
-            } else {
-                piece(begin)
-            };
-            let script = Script::response(STREAM, format!("{begin}{event}{last}"));
-            // A body that begins like JSON is read as a whole.
-            let cause = if begin.is_empty() && event.starts_with('{') {
-                ""
-            } else {
-                cause
-            };
-            check_failure(script, cause, &format!("{begin}{event}")).await;
+    for [event, cause] in rows(FAILURES) {
+        let event = event.replace("\\n", "\n") + "\n\n";
+        for last in ["", "data: [DONE]\n\n"] {
+            for begin in [String::new(), piece("Half an answer")] {
+                let script = Script::response(STREAM, format!("{begin}{event}{last}"));
+                check_failure(script, cause, &format!("{begin}{event}")).await;
+            }
         }
     }
     for words in [
@@ -241,51 +143,39 @@ async fn a_failure_in_a_stream_fails_however_it_is_spelled() {
         check_failure(script, "lines that are not events", words).await;
     }
     let filtered = piece("Cut") + &end("content_filter");
-    check_answer(
-        Script::response(STREAM, filtered),
-        "Cut",
-        "an answer that a filter has ended",
-    )
-    .await;
+    check_answer(Script::response(STREAM, filtered), "Cut", "filtered").await;
 }
 
 #[tokio::test]
 async fn a_response_that_is_no_answer_is_refunded() {
     const GZIP: &[u8] = b"\x1f\x8b\x08\x00\x00";
-    for (script, cause) in [
-        (
-            Script::response(
-                "200 OK\r\nContent-Type: text/html\r\n",
-                "<html>Log in</html>",
-            ),
-            "not JSON",
-        ),
-        (
-            Script::response("200 OK\r\nContent-Encoding: gzip\r\n", GZIP),
-            "not JSON",
-        ),
-        (
-            Script::closing("HTTP/1.1 204 No Content\r\n\r\n"),
-            "not JSON",
-        ),
-        (
-            Script::response("308 X\r\nLocation: https://a.test/v1?key=secret\r\n", ""),
-            "responded with 308, a redirect to \"https://a.test/v1\"",
-        ),
-        (Script::closing(""), "lost before the response"),
-        (
-            Script::closing("220 mail.example ESMTP\r\n"),
-            "lost before the response",
-        ),
-        (
-            Script::response(
-                "429 X\r\nRetry-After: Sat, 21 Nov 2026 12:00:30 GMT\r\n",
-                "",
-            ),
-            "too many requests",
-        ),
+    let gzip = Script::response("200 OK\r\nContent-Encoding: gzip\r\n", GZIP);
+    let elsewhere = "308 X\r\nLocation: https://a.test/v1?key=secret\r\n";
+    let told = "responded with 308, a redirect to \"https://a.test/v1\"";
+    let no_content = Script::closing("HTTP/1.1 204 No Content\r\n\r\n");
+    let smtp = Script::closing("220 mail.example ESMTP\r\n");
+    check_failure(gzip, "not JSON", "gzip").await;
+    check_failure(no_content, "not JSON", "204").await;
+    check_failure(Script::response(elsewhere, ""), told, "308").await;
+    check_failure(smtp, "lost before the response", "SMTP").await;
+}
+
+#[tokio::test]
+async fn a_stream_that_only_its_connection_ends_has_to_say_that_it_is_whole() {
+    let length = format!("Content-Length: {}\r\n", piece("Hi").len());
+    for (length, more, is_whole) in [
+        ("", "", false),
+        ("", "data: [DONE]\n\n", true),
+        (&length, "", true),
     ] {
-        check_failure(script, cause, cause).await;
+        let bytes = format!("HTTP/1.1 {STREAM}{length}\r\n{}{more}", piece("Hi"));
+        let peer = Provider::start([Script::closing(bytes)]).await;
+        let outcome = text(&*client(settings_at(&peer.url("/v1"))), None).await;
+        let (kind, told) = match is_whole {
+            true => ("answer", "Hi"),
+            false => ("unusable", "may be incomplete"),
+        };
+        check_outcome(&outcome, kind, told, more);
     }
 }
 
@@ -321,127 +211,43 @@ async fn once_it_is_whole_an_answer_waits_only_a_moment_for_the_end_of_its_trans
 #[tokio::test]
 async fn a_flood_of_interim_responses_ends_the_connection_and_a_few_are_skipped() {
     const HINTS: &str = "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n";
-    let peer = Peer::start(vec![Script::repeating(HINTS)]).await;
+    let peer = Provider::start([Script::repeating(HINTS)]).await;
     let model = client(settings_at(&peer.url("/v1")));
     let error = model.reply(&question(), None).await.unwrap_err();
-    assert!(
-        error.to_string().contains("too many interim responses"),
-        "{error}"
-    );
-    peer.left.acquire().await.unwrap().forget();
-    let hi = format!(
-        "{}HTTP/1.1 {STREAM}\r\n{}data: [DONE]\n\n",
-        HINTS.repeat(8),
-        pieces(&["Hi"])
-    );
+    let error = error.to_string();
+    assert!(error.contains("too many interim responses"), "{error}");
+    peer.wait_until_left().await;
+    let (hints, pieces) = (HINTS.repeat(8), pieces(&["Hi"]));
+    let hi = format!("{hints}HTTP/1.1 {STREAM}\r\n{pieces}data: [DONE]\n\n");
     check_answer(Script::closing(hi), "Hi", "eight").await;
 }
 
-fn refusal(status: u16, body: &str) -> Script {
-    Script::response(&format!("{status} X\r\n"), body)
-}
-
-/// The messages of the requests of a turn that was refused like this at first.
-async fn asked_after(refused: Script, turns: usize) -> Vec<Value> {
+/// A model without the role `system`, as one of them says; all their words the tests of errors have.
+#[tokio::test]
+async fn a_model_without_the_role_system_gets_its_prompt_in_the_question_from_then_on() {
+    let refused = r#"{"error":{"message":"System role not supported"}}"#;
+    let refused = Script::response("400 X\r\n", refused);
     let hi = Script::response(STREAM, pieces(&["Hi"]));
-    let peer = Peer::start(vec![refused, hi]).await;
+    let peer = Provider::start([refused, hi]).await;
     let model = client(settings_at(&peer.url("/v1")));
-    let said = [
+    let said = conversation(&[
         (Role::User, "first"),
         (Role::Assistant, "aha"),
         (Role::User, "second"),
-    ];
-    for _ in 0..turns {
-        let reply = model
-            .reply(&conversation(&said), None)
-            .await
-            .map(|reply| reply.text);
-        assert_eq!(reply, Ok("Hi".to_owned()), "{:?}", peer.bodies());
+    ]);
+    for _ in 0..2 {
+        assert_eq!(model.reply(&said, None).await.unwrap().text, "Hi");
     }
-    let messages = |body: &String| serde_json::from_str::<Value>(body).unwrap()["messages"].clone();
-    peer.bodies().iter().map(messages).collect()
-}
-
-#[tokio::test]
-async fn a_conversation_that_is_too_long_is_asked_again_without_its_history() {
-    for (status, body) in [
-        (
-            400,
-            r#"{"error":{"message":"m","code":"context_length_exceeded"}}"#,
-        ),
-        (
-            400,
-            r#"{"error":{"message":"prompt is too long: 9000 tokens > 8192 maximum"}}"#,
-        ),
-        (
-            400,
-            r#"{"error":{"code":400,"message":"the request exceeds the available context size"}}"#,
-        ),
-        (
-            500,
-            r#"{"error":{"code":500,"message":"the request exceeds the available context size"}}"#,
-        ),
-        (
-            400,
-            r#"{"object":"error","message":"This model's maximum context length is 8192 tokens"}"#,
-        ),
-        (
-            422,
-            r#"{"error":"`inputs` tokens + `max_new_tokens` must be \u003c= 4096","error_type":"validation"}"#,
-        ),
-        (
-            400,
-            r#"[{"error":{"code":400,"message":"The input token count (9000) exceeds the maximum"}}]"#,
-        ),
-        (
-            400,
-            r#"{"error":"Trying to keep the first 5000 tokens when context overflows"}"#,
-        ),
-        (
-            400,
-            r#"{"detail":[{"ctx":{"errors":["input length exceeds the limit"]}}]}"#,
-        ),
-        (413, "<html>413 Request Entity Too Large</html>"),
-        (400, "Prompt contains 9000 tokens"),
-    ] {
-        let asked = asked_after(refusal(status, body), 1).await;
-        assert_eq!(asked.len(), 2, "{body}");
-        assert_eq!(
-            asked[1][1],
-            json!({"role": "user", "content": "second"}),
-            "{body}"
-        );
-    }
-}
-
-#[tokio::test]
-async fn a_model_without_the_role_system_gets_its_prompt_in_the_question_from_then_on() {
-    for (status, body) in [
-        (400, r#"{"error":{"message":"System role not supported"}}"#),
-        (
-            500,
-            r#"{"error":{"message":"{{ bos_token }} Jinja Exception: System role not supported"}}"#,
-        ),
-        (
-            400,
-            r#"{"message":"Only user, assistant and tool roles are supported, but got system."}"#,
-        ),
-        (
-            400,
-            r#"{"error":"Conversation roles must alternate user/assistant/user/assistant/..."}"#,
-        ),
-    ] {
-        let asked = asked_after(refusal(status, body), 2).await;
-        assert_eq!(asked.len(), 3, "{body}");
-        for messages in &asked[1..] {
-            let content = messages[0]["content"].as_str().unwrap();
-            assert_eq!(messages.as_array().unwrap().len(), 1, "{body}");
-            assert_eq!(messages[0]["role"], "user", "{body}");
-            assert!(content.starts_with("Be brief.\n\n"), "{content}");
-            assert!(
-                content.contains("> first") && content.ends_with("second"),
-                "{content}"
-            );
-        }
+    let requests = peer.requests();
+    assert_eq!(requests.len(), 3);
+    for request in &requests[1..] {
+        let body: Value = serde_json::from_slice(&request.body).unwrap();
+        let [message] = body["messages"].as_array().unwrap().as_slice() else {
+            panic!("{body}");
+        };
+        let content = message["content"].as_str().unwrap();
+        assert_eq!(message["role"], "user");
+        assert!(content.starts_with("Be brief.\n\n"), "{content}");
+        assert!(content.contains("> first") && content.ends_with("second"));
     }
 }

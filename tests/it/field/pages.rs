@@ -1,6 +1,6 @@
 //! Pages and metadata as page builders and agents read them.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::harness::{Call, TestApp};
 use crate::rows::rows;
@@ -10,9 +10,8 @@ use crate::rows::rows;
 async fn the_trap_of_every_form_is_hidden_by_its_own_attributes() {
     let app = TestApp::new();
     for path in ["/", "/newsletter", "/newsletter?lang=de", "/embed"] {
-        let page = app
-            .expect("200", Call::get(path).header("accept", "text/html"))
-            .await;
+        let call = Call::get(path).header("accept", "text/html");
+        let page = app.expect("200", call).await;
         // The code to copy is escaped.
         let text = page.text().replace("&lt;", "<").replace("&gt;", ">");
         for (at, _) in text.match_indices("name=\"website\"") {
@@ -55,11 +54,8 @@ async fn a_handshake_is_negotiated_by_its_body_whatever_its_header_says() {
         });
         let call = named(Call::post("/mcp", message.to_string()), header);
         let reply = app.expect("200", call).await;
-        assert_eq!(
-            reply.json()["result"]["protocolVersion"],
-            agreed,
-            "{header}"
-        );
+        let answered = &reply.json()["result"]["protocolVersion"];
+        assert_eq!(answered, agreed, "{header}");
         // From then on the header counts.
         let list = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" });
         let list = || Call::post("/mcp", list.to_string());
@@ -74,32 +70,21 @@ async fn a_handshake_is_negotiated_by_its_body_whatever_its_header_says() {
 #[tokio::test]
 async fn the_authorization_endpoint_that_the_metadata_name_grants_nothing() {
     let app = TestApp::new();
-    let metadata = app
-        .send(Call::get("/.well-known/oauth-authorization-server"))
-        .await
-        .json();
+    let metadata = Call::get("/.well-known/oauth-authorization-server");
+    let metadata = app.send(metadata).await.json();
     assert_eq!(metadata["response_types_supported"], json!(["none"]));
-    assert_eq!(
-        metadata["grant_types_supported"],
-        json!(["client_credentials"])
-    );
-    let endpoint = metadata["authorization_endpoint"]
-        .as_str()
-        .map(str::to_owned)
-        .unwrap();
+    let grants = json!(["client_credentials"]);
+    assert_eq!(metadata["grant_types_supported"], grants);
+    let endpoint = metadata["authorization_endpoint"].as_str().unwrap();
     let path = endpoint.strip_prefix(app.base_url).unwrap();
     for query in [
         "",
         "?response_type=code&client_id=a&redirect_uri=https://a.example/",
         "?response_type=none",
     ] {
-        let reply = app
-            .expect("400", Call::get(&format!("{path}{query}")))
-            .await;
-        assert_eq!(
-            reply.json()["error"],
-            Value::from("unsupported_response_type")
-        );
+        let call = Call::get(&format!("{path}{query}"));
+        let reply = app.expect("400", call).await;
+        assert_eq!(reply.json()["error"], "unsupported_response_type");
         assert_eq!(reply.header("location"), None);
     }
 }

@@ -15,10 +15,12 @@ const FORM: &str = "/newsletter";
 const SHOP: &str = "https://shop.example";
 const THANKS: &str = "/newsletter/thanks?lang=en";
 
-async fn is_kept(app: &TestApp, email: &str) -> bool {
+async fn check_kept(app: &TestApp, call: Call, email: &str) {
+    let reply = app.expect("303", call).await;
+    assert_eq!(reply.header("location"), Some(THANKS));
     let email = EmailAddress::parse(email).unwrap();
     let found = ContactStore::find(&*app.contacts, &email).await;
-    found.unwrap().is_some()
+    assert!(found.unwrap().is_some(), "{email:?}");
 }
 
 fn utf16(text: &str, is_little: bool) -> Vec<u8> {
@@ -46,18 +48,18 @@ async fn every_json_body_may_begin_with_a_byte_order_mark() {
         ("/mcp", ping),
     ] {
         let marked = format!("\u{feff}{body}");
-        app.expect("2xx", Call::post(path, marked)).await;
-        for wide in [
-            utf16(&format!("\u{feff}{body}"), true),
-            utf16(&format!("\u{feff}{body}"), false),
-            utf16(body, true),
-            utf16(body, false),
+        app.expect("2xx", Call::post(path, marked.clone())).await;
+        for (text, is_little) in [
+            (&*marked, true),
+            (&marked, false),
+            (body, true),
+            (body, false),
         ] {
-            let reply = app.expect("400", Call::post(path, wide)).await;
-            assert!(reply.text().contains("UTF-16"), "{path}: {}", reply.text());
+            let wide = Call::post(path, utf16(text, is_little));
+            app.expect("400", wide).await.check_shows(&["UTF-16"]);
         }
-        let gzip = app.expect("400", Call::post(path, &b"\x1f\x8b\x08\0"[..]));
-        assert!(gzip.await.text().contains("gzip"), "{path}");
+        let gzip = Call::post(path, &b"\x1f\x8b\x08\0"[..]);
+        app.expect("400", gzip).await.check_shows(&["gzip"]);
     }
 }
 
@@ -84,9 +86,7 @@ async fn a_part_of_a_form_that_nobody_reads_refuses_nothing() {
                 true => [field.as_bytes(), more].concat(),
                 false => [&more[1..], b"&", field.as_bytes()].concat(),
             };
-            let reply = app.expect("303", Call::form(FORM, body)).await;
-            assert_eq!(reply.header("location"), Some(THANKS));
-            assert!(is_kept(&app, &email).await, "{email}");
+            check_kept(&app, Call::form(FORM, body), &email).await;
         }
     }
 }
@@ -103,39 +103,30 @@ async fn a_part_of_multipart_that_nobody_reads_refuses_nothing() {
         b"Content-Disposition: form-data; name=\"cv\"; filename=\"a;b\xe9.pdf\"\r\nContent-Type: x",
         b"%PDF\xff\xfe\0",
     );
-    for (number, (before, behind)) in [
+    // Broken heads, names that are no text, no name.
+    let heads = [
+        &b"no header at all"[..],
+        b"Content-Disposition: \xff\xfe=; =",
+        b"Content-Disposition: form-data; name=\"\xff\"",
+        b"Content-Type: text/plain",
+    ];
+    let broken = heads.map(|head| (part(head, b"x"), b"--e--".to_vec()));
+    let others = [
         (file.clone(), b"--e--\r\n".to_vec()),
         (vec![], [&file[..], b"--e--"].concat()),
-        // Broken heads, names that are no text, no name, no head.
-        (part(b"no header at all", b"x"), b"--e--".to_vec()),
-        (
-            part(b"Content-Disposition: \xff\xfe=; =", b"x"),
-            b"--e--".to_vec(),
-        ),
-        (
-            part(b"Content-Disposition: form-data; name=\"\xff\"", b"x"),
-            b"--e--".to_vec(),
-        ),
-        (part(b"Content-Type: text/plain", b"x"), b"--e--".to_vec()),
         (b"--e\r\n--e\r\n\r\n".to_vec(), b"--e--".to_vec()),
         (b"a preamble\r\n".to_vec(), b"--e--\r\nan epilogue".to_vec()),
         // The last part breaks off.
         (vec![], file[..60].to_vec()),
         (vec![], file[..file.len() - 4].to_vec()),
-    ]
-    .into_iter()
-    .enumerate()
-    {
+    ];
+    for (number, (before, behind)) in broken.into_iter().chain(others).enumerate() {
         let email = format!("ada{number}@example.com");
-        let own = part(
-            b"content-disposition:form-data;NAME=email",
-            email.as_bytes(),
-        );
+        let head = b"content-disposition:form-data;NAME=email";
+        let own = part(head, email.as_bytes());
         let call = Call::post(FORM, [before, own, behind].concat());
         let call = call.typed("Multipart/Form-Data; charset=\"UTF-8\"; Boundary=\"e\"");
-        let reply = app.expect("303", call).await;
-        assert_eq!(reply.header("location"), Some(THANKS));
-        assert!(is_kept(&app, &email).await, "{email}");
+        check_kept(&app, call, &email).await;
     }
 }
 
@@ -152,20 +143,17 @@ async fn a_broken_field_that_is_read_is_named() {
         ("email", b"email=a%40example.com&email=b%40example.com"),
     ] {
         let reply = app.expect("400", Call::form(FORM, body)).await;
-        let named = format!("couldn’t read the field \u{201c}{name}\u{201d}");
-        assert!(reply.text().contains(&named), "{name}");
+        reply.check_shows(&[&format!("couldn’t read the field \u{201c}{name}\u{201d}")]);
     }
     assert!(app.contacts.is_empty());
 }
 
 #[tokio::test]
 async fn headers_and_queries_that_nobody_reads_refuse_nothing() {
+    const LENIENT: &[u8] = b"text/\xff, */*;q=0.1, ;;q=, application/json;q=x";
     let app = Setup::default().allowing(&[SHOP]).start();
     for (name, value) in [
-        (
-            "accept",
-            &b"text/\xff, */*;q=0.1, ;;q=, application/json;q=x"[..],
-        ),
+        ("accept", LENIENT),
         ("accept-language", b"\xff, de;q=\xff, x-, *;q=2"),
         ("accept-encoding", b"\xff;q=0.1,,"),
         ("accept-charset", b"\xff"),
@@ -188,12 +176,12 @@ async fn headers_and_queries_that_nobody_reads_refuse_nothing() {
             Call::sign_up("ada@example.com").to("/api/v1/newsletter?source=%&x=%zz&lang=%ff"),
             Call::chat(),
         ] {
-            app.expect("200", call.without(name).header(name, value))
-                .await;
+            let call = call.without(name).header(name, value);
+            app.expect("200", call).await;
             app.clock.advance_ms(24 * 3_600_000);
         }
-        app.expect("200", Call::get("/docs?%&lang=%zz").header(name, value))
-            .await;
+        let docs = Call::get("/docs?%&lang=%zz").header(name, value);
+        app.expect("200", docs).await;
     }
 }
 
@@ -201,23 +189,19 @@ async fn headers_and_queries_that_nobody_reads_refuse_nothing() {
 async fn a_list_in_several_lines_is_one_list() {
     let app = Setup::default().behind(&["192.0.2.0/24"]).start();
     let accept = [&b"text/html;q=0.5, \xff"[..], b"text/markdown"];
-    let reply = app
-        .send(Call::get("/docs").headers("accept", &accept))
-        .await;
-    assert_eq!(
-        reply.header("content-type"),
-        Some("text/markdown; charset=utf-8")
-    );
+    let docs = || Call::get("/docs");
+    let reply = app.send(docs().headers("accept", &accept)).await;
+    let markdown = Some("text/markdown; charset=utf-8");
+    assert_eq!(reply.header("content-type"), markdown);
     let languages = [&b"\xff, en;q=0.1"[..], b"fr;q=0.2,de_AT;q=.9"];
-    let reply = app
-        .send(Call::get(FORM).headers("accept-language", &languages))
-        .await;
+    let form = Call::get(FORM).headers("accept-language", &languages);
+    let reply = app.send(form).await;
     assert_eq!(reply.header("content-language"), Some("de"));
-    let etag = app.send(Call::get("/docs")).await;
-    let etag = etag.header("etag").unwrap();
+    let page = app.send(docs()).await;
+    let etag = page.header("etag").unwrap();
     let tags = [&b"\"\xff\", \"a\""[..], etag.as_bytes()];
-    app.expect("304", Call::get("/docs").headers("if-none-match", &tags))
-        .await;
+    let again = docs().headers("if-none-match", &tags);
+    app.expect("304", again).await;
     // The last proxy's line is the second one.
     let hops = ["198.51.100.1", "203.0.113.1, 192.0.2.7"];
     let of = |call: Call| call.headers("x-forwarded-for", &hops);
@@ -293,10 +277,8 @@ async fn options_tell_the_methods_of_every_known_path() {
     for path in paths.chain(["/", "/docs", "/embed.js", "*"].map(str::to_owned)) {
         let reply = app.expect("204", Call::new(Method::OPTIONS, &path)).await;
         let allow = reply.header("allow").unwrap();
-        assert!(
-            allow.contains("GET, HEAD") || allow == "POST",
-            "{path}: {allow}"
-        );
+        let is_told = allow.contains("GET, HEAD") || allow == "POST";
+        assert!(is_told, "{path}: {allow}");
     }
     for path in ["/nowhere", "/api", "/docs/"] {
         app.expect("404", Call::new(Method::OPTIONS, path)).await;
@@ -319,21 +301,14 @@ async fn a_balancers_check_is_answered_without_a_host() {
         ("GET HTTP://a:80/docs HTTP/1.1\r\nHost: b", "200"),
     ] {
         let mut connection = server.connect().await;
-        connection
-            .send(format!("{line}\r\nConnection: close\r\n\r\n"))
-            .await;
+        let request = format!("{line}\r\nConnection: close\r\n\r\n");
+        connection.send(request).await;
         let answer = connection.rest().await;
         let answer = String::from_utf8_lossy(&answer);
-        assert_eq!(
-            answer.split(' ').nth(1),
-            Some(status),
-            "{line}: {answer:.300}"
-        );
-        assert_eq!(
-            answer.contains("\r\nallow: "),
-            status == "204",
-            "{line}: {answer:.300}"
-        );
+        let found = answer.split(' ').nth(1);
+        assert_eq!(found, Some(status), "{line}: {answer:.300}");
+        let tells = answer.contains("\r\nallow: ");
+        assert_eq!(tells, status == "204", "{line}: {answer:.300}");
     }
 }
 
@@ -357,28 +332,27 @@ async fn expectations_and_lengths_are_read_in_any_case() {
 #[tokio::test]
 async fn links_of_nobody_are_counted_and_good_ones_never() {
     let app = Setup::default().limit("ip", "3/60s").start();
-    app.expect("200", Call::sign_up("ada@example.com").from("198.51.100.1"))
-        .await;
+    let sign_up = Call::sign_up("ada@example.com").from("198.51.100.1");
+    app.expect("200", sign_up).await;
     let email = EmailAddress::parse("ada@example.com").unwrap();
     let contact = ContactStore::find(&*app.contacts, &email).await.unwrap();
     let token = contact.unwrap().leave_token.unwrap().to_string();
     let unknown = "0".repeat(32);
-    for (path, status) in [
-        (format!("/newsletter/leave/{unknown}"), "200"),
-        (format!("/newsletter/confirm/{unknown}"), "200"),
-        ("/newsletter/leave/x".to_owned(), "200"),
-        (format!("/newsletter/leave/{unknown}"), "429"),
-        (format!("/newsletter/confirm/{unknown}"), "429"),
-        (format!("/newsletter/leave/{token}"), "200"),
-        (format!("/newsletter/confirm/{token}"), "200"),
+    for (page, token, status) in [
+        ("leave", &*unknown, "200"),
+        ("confirm", &unknown, "200"),
+        ("leave", "x", "200"),
+        ("leave", &unknown, "429"),
+        ("confirm", &unknown, "429"),
+        ("leave", &token, "200"),
+        ("confirm", &token, "200"),
     ] {
+        let path = format!("/newsletter/{page}/{token}");
         app.expect(status, Call::get(&path)).await;
     }
     let one_click = |token: &str| {
-        Call::form(
-            &format!("/newsletter/leave/{token}"),
-            "List-Unsubscribe=One-Click",
-        )
+        let path = format!("/newsletter/leave/{token}");
+        Call::form(&path, "List-Unsubscribe=One-Click")
     };
     app.expect("429", one_click(&unknown)).await;
     app.expect("200", one_click(&token)).await;

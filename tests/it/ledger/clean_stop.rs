@@ -6,7 +6,7 @@ use std::fs;
 use landing_api::adapters::ledger::verify_ledger;
 use landing_api::ports::StoreError;
 
-use super::damage::{check_refused, check_repaired};
+use super::damage::{check_refused, check_repaired, check_verified};
 use super::ends;
 use super::faults::faulty;
 use crate::fixtures::House;
@@ -113,6 +113,7 @@ async fn all_bad_lines_are_counted() {
     ] {
         let bytes = with_bad(&lines);
         check_refused(&house, &bytes, 3);
+        check_verified(&house, 3);
         let refusal = house.refusal();
         assert!(refusal.contains(words), "{refusal}");
     }
@@ -224,12 +225,8 @@ async fn a_mark_with_any_byte_changed_holds_no_ledger_up() {
         opened.stop();
         assert_eq!(counted(&fs::read(&mark).unwrap()), counted(&written));
     }
-    for bytes in [
-        &b""[..],
-        b"\n",
-        &written[..written.len() / 2],
-        &[b'x'; 100_000],
-    ] {
+    let half = &written[..written.len() / 2];
+    for bytes in [&b""[..], b"\n", half, &[b'x'; 100_000]] {
         fs::write(&mark, bytes).unwrap();
         house.open().assert_has(&["ada", "held"], &[]).await;
     }

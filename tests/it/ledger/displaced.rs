@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::faults::faulty;
 use crate::fixtures::{House, Opened, address, eventually, key_record};
-use crate::program::{Program, command, run, text};
+use crate::program::{Program, Ran, command};
 
 /// What somebody does to a running service's ledger, and undoes.
 type Act = fn(&House);
@@ -138,22 +138,13 @@ async fn a_stop_on_another_file_is_no_clean_one() {
 async fn a_ledger_written_anew_replaces_no_file_but_its_own() {
     let (house, files, opened) = faulty(["ada"]).await;
     let (compaction, released) = files.hold_compaction(&opened).await;
-    fs::write(
-        house.file("theirs"),
-        "their file
-",
-    )
-    .unwrap();
+    fs::write(house.file("theirs"), "their file\n").unwrap();
     fs::rename(house.file("theirs"), house.file("ledger.jsonl")).unwrap();
     released.send(()).unwrap();
     compaction.await.unwrap().unwrap_err();
     assert_displaced(&opened).await;
     drop(opened);
-    assert_eq!(
-        house.ledger(),
-        b"their file
-"
-    );
+    assert_eq!(house.ledger(), b"their file\n");
     assert!(!house.file("ledger.jsonl.new").exists());
 }
 
@@ -168,10 +159,8 @@ fn check_end(program: Program) {
     let (status, log) = program.stop(Signal::TERM);
     assert_eq!(status, Some(1), "{log}");
     let last = log.lines().last().unwrap();
-    assert!(
-        last.starts_with("error: ") && last.contains("put back"),
-        "{log}"
-    );
+    let is_told = last.starts_with("error: ") && last.contains("put back");
+    assert!(is_told, "{log}");
     let errors = log.matches("ERROR").count();
     assert_eq!(errors, 1, "{log}");
     assert!(!log.contains("example.com"), "{log}");
@@ -225,9 +214,5 @@ fn a_removed_lock_file_lets_no_second_program_in() {
 }
 
 fn check_second(path: &Path) {
-    let output = run(&mut command(path));
-    let log = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{log}");
-    assert_eq!(log.lines().count(), 1, "{log}");
-    assert!(log.contains("in use by another process"), "{log}");
+    Ran::of(&mut command(path)).refused_in_a_line(1, "in use by another process");
 }

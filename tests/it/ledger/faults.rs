@@ -355,11 +355,8 @@ async fn a_failed_batch_fails_for_everyone_in_it() {
     let (_house, files, opened) = faulty(["ada"]).await;
     let gathered = files.gather(&opened, &["x", "y", "x"]).await;
     set(&files.0.sync, true);
-    gathered
-        .answers()
-        .await
-        .into_iter()
-        .for_each(assert_unavailable);
+    let answers = gathered.answers().await.into_iter();
+    answers.for_each(assert_unavailable);
     set(&files.0.sync, false);
     for (name, expected) in [("held", true), ("x", true), ("x", false)] {
         let is_created = opened.sign_up(name).await == Ok(Subscription::Created);

@@ -50,49 +50,6 @@ async fn a_ledger_is_verified_beside_a_running_service_and_left_as_it_is() {
     assert_eq!((report.entries, report.contacts), (7, 5));
 }
 
-/// Why this ledger is not whole.
-fn damage(house: &House) -> String {
-    verify_ledger(&house.path).unwrap_err().to_string()
-}
-
-#[tokio::test]
-async fn damage_is_told_with_its_line_and_what_to_do() {
-    let house = stopped_with_entries().await;
-    let whole = house.ledger();
-    let mut damaged = whole.clone();
-    for line in [2, 4] {
-        damaged[ends(&whole)[line] + 30] ^= 1;
-    }
-    house.write_ledger(&damaged);
-    let told = damage(&house);
-    for words in ["damaged at line 4", "(2 lines are bad)", "ledger repair"] {
-        assert!(told.contains(words), "{told}");
-    }
-    // A head that cannot be read.
-    damaged[40] ^= 1;
-    house.write_ledger(&damaged);
-    assert!(damage(&house).contains("line 1"));
-}
-
-#[tokio::test]
-async fn the_lines_that_are_not_in_their_place_are_told() {
-    let house = stopped_with_entries().await;
-    let text = house.ledger_text();
-    let lines: Vec<_> = text.split_inclusive('\n').collect();
-    for (kept, bad) in [
-        ([0, 2, 3, 4], 2),
-        ([0, 1, 3, 4], 3),
-        ([0, 1, 1, 2], 3),
-        // A second head.
-        ([0, 0, 1, 2], 2),
-    ] {
-        house.write_ledger(kept.map(|number| lines[number]).concat().as_bytes());
-        let told = damage(&house);
-        let words = format!("damaged at line {bad}: ");
-        assert!(told.contains(&words), "{kept:?}: {told}");
-    }
-}
-
 /// Repairs the ledger in this directory.
 fn repair(path: &Path) -> Result<Option<LedgerRepair>, OpenError> {
     repair_ledger(&(Arc::new(SystemFiles) as Arc<dyn Files>), path)

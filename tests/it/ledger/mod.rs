@@ -8,7 +8,7 @@ mod directory;
 mod displaced;
 mod durable;
 mod erasure;
-mod faults;
+pub(crate) mod faults;
 mod maintenance;
 mod missing;
 mod outages;

@@ -176,17 +176,15 @@ async fn what_is_no_window_is_passed_over_with_a_warning() {
     let by_ip = |host| charge(PolicyName::Ip, QUOTA, host);
     // That of another key.
     let data_of_other = Data::stopped([9]).await;
-    let opened = sled::Config::new()
-        .path(data_of_other.windows())
-        .segment_size(64 * 1024)
-        .open();
-    let window = opened
-        .unwrap()
-        .get(by_ip(9).key.as_bytes())
-        .unwrap()
-        .unwrap();
-    let config = sled::Config::new().segment_size(64 * 1024);
-    let db = config.path(data.windows()).open().unwrap();
+    let open = |path| {
+        sled::Config::new()
+            .path(path)
+            .segment_size(64 * 1024)
+            .open()
+    };
+    let other = open(data_of_other.windows()).unwrap();
+    let window = other.get(by_ip(9).key.as_bytes()).unwrap().unwrap();
+    let db = open(data.windows()).unwrap();
     let keys = [9, 2, 3].map(|host| by_ip(host).key);
     let entries: [(&[u8], &[u8]); 5] = [
         (keys[0].as_bytes(), &window),

@@ -12,10 +12,11 @@ use serde_json::json;
 use crate::commands;
 use crate::fixtures::{House, eventually, origin, sign_up_of};
 use crate::harness::NOW;
-use crate::mail::relay::{Relay, Script};
+use crate::mail::relay::{Relay, Script, Then};
 use crate::program::{
     Program, Ran, assert_impersonal, closed_address, command, landing_api, private_dir,
 };
+use crate::rows::rows;
 use crate::tls::write_private;
 
 /// The flags of an account with this relay.
@@ -57,41 +58,27 @@ async fn a_test_mail_is_sent_by_the_service_that_runs() {
 
 #[tokio::test]
 async fn a_test_mail_that_is_not_taken_says_why() {
-    let script = Script {
-        answer: Some(("RCPT", "550 5.1.1 <ada@example.com> is nobody here")),
-        ..Script::default()
-    };
-    let relay = Relay::start(script).await;
+    let refused = b"550 5.1.1 <ada@example.com> is nobody here\r\n";
+    let relay = Relay::start(Script::saying("RCPT", refused, Then::GoOn)).await;
     let refusing = relay.address.to_string();
     blocking(move || {
         let house = House::new();
         house.open().stop();
         let dir = &house.path;
-        let with = |address: &str, status, told: &str| {
+        let with = |address: &str, told: &str| {
             let [url, from] = flags(address);
             let mut command = commands::command("mail test ada@example.com", dir);
             command.env("LANDING_SMTP_URL", url.trim_start_matches("--smtp-url="));
             command.env("LANDING_MAIL_FROM", from.trim_start_matches("--mail-from="));
-            Ran::of(&mut command).refused_in_a_line(status, told);
+            Ran::of(&mut command).refused_in_a_line(1, told);
         };
-        with(
-            &refusing,
-            1,
-            "the relay replied 550 5.1.1 (address) is nobody here",
-        );
-        with(
-            &closed_address(),
-            1,
-            "the account cannot be used: Connection refused (os error 111)",
-        );
+        with(&refusing, "the relay replied 550 5.1.1 (address) is nobody");
+        let refused = "the account cannot be used: Connection refused (os error 111)";
+        with(&closed_address(), refused);
         let none = commands::run("mail test ada@example.com", dir);
         none.refused_in_a_line(2, "set --smtp-url and --mail-from");
-        for wrong in [
-            "mail test ada",
-            "mail test",
-            "mail test a@b.example,c@d.example",
-        ] {
-            commands::run(wrong, dir).refused(2, "ADDRESS");
+        for wrong in ["ada", "", "a@b.example,c@d.example"] {
+            commands::run(&format!("mail test {wrong}"), dir).refused(2, "ADDRESS");
         }
     })
     .await;
@@ -107,13 +94,8 @@ async fn a_suppression_is_shown_and_lifted_while_no_service_runs() {
     };
     let token = sign_up.leave_token;
     opened.store.keep(sign_up).await.unwrap();
-    assert_eq!(
-        opened
-            .store
-            .refuse(&token, Timestamp::from_ms(1 << 42))
-            .await,
-        Ok(true)
-    );
+    let refused = opened.store.refuse(&token, Timestamp::from_ms(1 << 42));
+    assert_eq!(refused.await, Ok(true));
     opened.stop();
     blocking(move || {
         let run = |words: &str| commands::run(words, &house.path);
@@ -167,39 +149,22 @@ async fn doctor_tries_the_account_and_check_its_files() {
     assert!(relay.received().messages.is_empty());
 }
 
+/// Flags, and a word of what is told.
+const UNFIT: &str = "
+--smtp-url=smtps://mx.example.org | --mail-from
+--mail-from=news@example.org | --smtp-url
+--mail-from=news@example.org --smtp-url=smtps://ada@mx.example.org | --smtp-password-file
+--mail-from=news@example.org --smtp-url=smtps://mx.example.org --smtp-password-file=/missing | needs a user
+--mail-from=news@example.org --smtp-url=smtps://ada:hunter2@mx.example.org | --smtp-password-file
+--mail-from=news@example.org --smtp-url=https://mx.example.org | smtps://USER@HOST
+--mail-from=Ada --smtp-url=smtps://mx.example.org | NAME <ADDRESS>
+";
+
 #[test]
 fn flags_of_an_account_that_do_not_fit_are_refused_in_words() {
     let dir = private_dir();
-    let from = "--mail-from=news@example.org";
-    for (flags, told) in [
-        (&["--smtp-url=smtps://mx.example.org"][..], "--mail-from"),
-        (&[from], "--smtp-url"),
-        (
-            &["--smtp-url=smtps://ada@mx.example.org", from],
-            "--smtp-password-file",
-        ),
-        (
-            &[
-                "--smtp-url=smtps://mx.example.org",
-                from,
-                "--smtp-password-file=/missing",
-            ],
-            "needs a user",
-        ),
-        (
-            &["--smtp-url=smtps://ada:hunter2@mx.example.org", from],
-            "--smtp-password-file",
-        ),
-        (
-            &["--smtp-url=https://mx.example.org", from],
-            "smtps://USER@HOST",
-        ),
-        (
-            &["--smtp-url=smtps://mx.example.org", "--mail-from=Ada"],
-            "NAME <ADDRESS>",
-        ),
-    ] {
-        let ran = Ran::of(command(dir.path()).args(flags));
+    for [flags, told] in rows(UNFIT) {
+        let ran = Ran::of(command(dir.path()).args(flags.split(' ')));
         assert!(!format!("{ran:?}").contains("hunter2"), "{ran:?}");
         ran.refused(2, told);
     }

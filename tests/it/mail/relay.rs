@@ -9,20 +9,50 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
+use self::Then::{GoOn, Hold, Repeat};
+
 /// The log-in that it accepts: ada, with the password hunter2.
 const LOGIN: &str = "AGFkYQBodW50ZXIy";
 
-/// How it speaks, and what it says where it does not take what comes.
+/// How it speaks.
 #[derive(Clone, Default)]
 pub(crate) struct Script {
     /// TLS from the first byte.
     pub(crate) tls: Option<TlsAcceptor>,
     /// TLS after `STARTTLS`, which it then offers.
     pub(crate) starttls: Option<TlsAcceptor>,
-    /// The command that it answers with this.
-    pub(crate) answer: Option<(&'static str, &'static str)>,
-    /// The command after which it is silent.
-    pub(crate) silent_after: Option<&'static str>,
+    pub(crate) saying: Option<Saying>,
+}
+
+/// Where a relay says something else than the usual: at a command, at `greeting`, or at the dot.
+#[derive(Clone, Copy)]
+pub(crate) struct Saying {
+    pub(crate) at: &'static str,
+    pub(crate) bytes: &'static [u8],
+    pub(crate) then: Then,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Then {
+    GoOn,
+    Close,
+    /// It says it again and again, up to [`REPEATED_MAX`] bytes.
+    Repeat,
+    /// It says no more.
+    Hold,
+}
+
+/// More than the buffers of both sockets hold.
+pub(crate) const REPEATED_MAX: usize = 64 << 20;
+
+impl Script {
+    /// Says this at one place, and else the usual.
+    pub(crate) fn saying(at: &'static str, bytes: &'static [u8], then: Then) -> Self {
+        Self {
+            saying: Some(Saying { at, bytes, then }),
+            ..Self::default()
+        }
+    }
 }
 
 /// What it was sent: commands, and the messages that it took.
@@ -30,6 +60,8 @@ pub(crate) struct Script {
 pub(crate) struct Received {
     pub(crate) commands: Vec<String>,
     pub(crate) messages: Vec<String>,
+    /// How many bytes it could repeat.
+    pub(crate) repeated: usize,
     is_silent: bool,
 }
 
@@ -89,46 +121,32 @@ async fn accept(stream: TcpStream, script: Script, received: Arc<Mutex<Received>
             Some(tls) => Box::new(tls.accept(stream).await?),
             None => Box::new(stream),
         };
-        wire.write_all(b"220 relay.example ESMTP\r\n").await?;
-        if converse(&mut wire, &script, &received).await? == Next::StartTls
-            && let Some(tls) = &script.starttls
-        {
-            let mut wire = tls.accept(wire).await?;
-            converse(&mut wire, &script, &received).await?;
+        let wants_tls = converse(&mut wire, "greeting", &script, &received).await?;
+        if wants_tls && let Some(tls) = &script.starttls {
+            let mut wire = BufReader::new(tls.accept(wire).await?);
+            let first = line(&mut wire, &received).await?;
+            converse(&mut wire, &first, &script, &received).await?;
         }
         io::Result::Ok(())
     }
     .await;
 }
 
-#[derive(PartialEq, Eq)]
-enum Next {
-    StartTls,
-    Nothing,
-}
-
-/// Answers commands until the client quits or wants TLS.
+/// Answers commands, the first of which is `first`, until the client quits or wants TLS; gives whether it does.
 async fn converse(
     wire: impl Wire,
+    first: &str,
     script: &Script,
     received: &Mutex<Received>,
-) -> io::Result<Next> {
+) -> io::Result<bool> {
     let mut wire = BufReader::new(wire);
+    let mut line = first.to_owned();
     loop {
-        let Some(line) = line(&mut wire).await? else {
-            return Ok(Next::Nothing);
-        };
-        received.lock().unwrap().commands.push(line.clone());
         let is = |command: &str| line.starts_with(command);
-        if script.silent_after.is_some_and(is) {
-            fall_silent(received).await;
-        }
-        let answer = match script.answer {
-            Some((command, answer)) if is(command) => answer,
-            _ if is("EHLO") && script.starttls.is_some() => {
-                "250-relay.example\r\n250-STARTTLS\r\n250 AUTH PLAIN"
-            }
-            _ if is("EHLO") => "250-relay.example\r\n250 AUTH PLAIN",
+        let usual = match script.starttls {
+            _ if is("greeting") => "220 relay.example ESMTP",
+            Some(_) if is("EHLO") => "250-relay.example\r\n250-STARTTLS\r\n250 AUTH PLAIN",
+            None if is("EHLO") => "250-relay.example\r\n250 AUTH PLAIN",
             _ if is("STARTTLS") => "220 go on",
             _ if is("AUTH PLAIN") && line.ends_with(LOGIN) => "235 welcome",
             _ if is("AUTH") => "535 5.7.8 wrong password",
@@ -136,51 +154,53 @@ async fn converse(
             _ if is("QUIT") => "221 bye",
             _ => "250 ok",
         };
-        wire.write_all(format!("{answer}\r\n").as_bytes()).await?;
-        if is("STARTTLS") && answer.starts_with("220") {
-            return Ok(Next::StartTls);
+        let saying = script.saying.filter(|saying| is(saying.at));
+        let then = saying.map_or(GoOn, |saying| saying.then);
+        let usual = format!("{usual}\r\n").into_bytes();
+        let bytes = saying.map_or(usual, |saying| saying.bytes.to_vec());
+        if is(".") && bytes.starts_with(b"250") && then != Repeat {
+            let message = line.trim_start_matches(".\n").to_owned();
+            received.lock().unwrap().messages.push(message);
         }
-        if is("QUIT") {
-            return Ok(Next::Nothing);
+        wire.write_all(&bytes).await?;
+        while then == Repeat && received.lock().unwrap().repeated < REPEATED_MAX {
+            wire.write_all(&bytes).await?;
+            received.lock().unwrap().repeated += bytes.len();
         }
-        if is("DATA") && answer.starts_with("354") {
-            let Some(message) = message(&mut wire).await? else {
-                return Ok(Next::Nothing);
-            };
-            let answer = match script.answer {
-                Some((".", answer)) => answer,
-                _ => "250 taken",
-            };
-            if script.silent_after == Some(".") {
-                fall_silent(received).await;
-            }
-            if answer.starts_with("250") {
-                received.lock().unwrap().messages.push(message);
-            }
-            wire.write_all(format!("{answer}\r\n").as_bytes()).await?;
+        if then == Hold {
+            received.lock().unwrap().is_silent = true;
+            std::future::pending::<()>().await;
         }
+        let wants_tls = is("STARTTLS") && bytes.starts_with(b"220");
+        if then != GoOn || wants_tls || is("QUIT") {
+            return Ok(wants_tls);
+        }
+        line = match is("DATA") && bytes.starts_with(b"354") {
+            true => message(&mut wire).await?,
+            false => self::line(&mut wire, received).await?,
+        };
     }
 }
 
-async fn fall_silent(received: &Mutex<Received>) {
-    received.lock().unwrap().is_silent = true;
-    std::future::pending::<()>().await;
-}
-
-async fn line(wire: &mut BufReader<impl Wire>) -> io::Result<Option<String>> {
-    let mut line = String::new();
-    let length = wire.read_line(&mut line).await?;
-    Ok((length > 0).then(|| line.trim_end().to_owned()))
-}
-
-/// The lines up to the one with a dot alone.
-async fn message(wire: &mut BufReader<impl Wire>) -> io::Result<Option<String>> {
-    let mut lines = Vec::new();
-    while let Some(line) = line(wire).await? {
-        if line == "." {
-            return Ok(Some(lines.join("\n")));
-        }
-        lines.push(line);
+/// The next command.
+async fn line(wire: &mut BufReader<impl Wire>, received: &Mutex<Received>) -> io::Result<String> {
+    let mut line = Vec::new();
+    if wire.read_until(b'\n', &mut line).await? == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    Ok(None)
+    let line = String::from_utf8_lossy(&line).trim_end().to_owned();
+    received.lock().unwrap().commands.push(line.clone());
+    Ok(line)
+}
+
+/// The lines up to the one with a dot alone, behind a line with it.
+async fn message(wire: &mut BufReader<impl Wire>) -> io::Result<String> {
+    let mut message = vec![".".to_owned()];
+    let unheard = Mutex::default();
+    loop {
+        match line(wire, &unheard).await? {
+            dot if dot == "." => return Ok(message.join("\n")),
+            line => message.push(line),
+        }
+    }
 }

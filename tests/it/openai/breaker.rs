@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use landing_api::adapters::model::OpenAiModelClient;
 use landing_api::adapters::model::openai::OpenAiSettings;
-use landing_api::ports::ModelClient;
+use landing_api::ports::{AnswerSink, ModelClient as _, ModelError};
 use serde_json::json;
 
 use crate::harness::Setup;
 use crate::twins::MemoryAnswerSink;
 
-use super::upstream::{Script, Step, Upstream, piece};
-use super::{app, ask, check_refund, client, question, settings};
+use super::upstream::{Script, Then, Upstream, piece};
+use super::{app, ask, check_refund, client, question, settings, text};
 
 #[tokio::test]
 async fn while_a_dead_upstream_is_left_alone_nobody_pays_under_any_policy() {
@@ -22,7 +22,11 @@ async fn while_a_dead_upstream_is_left_alone_nobody_pays_under_any_policy() {
     for turn in 0..20 {
         check_refund(&app.send(ask()).await, &format!("turn {turn}"));
     }
-    assert_eq!(upstream.asked().len(), 5, "after five the breaker is open");
+    assert_eq!(
+        upstream.requests().len(),
+        5,
+        "after five the breaker is open"
+    );
 }
 
 #[tokio::test]
@@ -44,7 +48,7 @@ async fn an_account_that_is_used_up_is_not_asked_again() {
         for _ in 0..3 {
             check_refund(&app.send(ask()).await, &about);
         }
-        assert_eq!(upstream.asked().len(), asked, "{about}");
+        assert_eq!(upstream.requests().len(), asked, "{about}");
     }
 }
 
@@ -58,30 +62,22 @@ async fn slow_questions_of_one_visitor_close_the_assistant_to_nobody() {
     let slow: Vec<_> = (0..8)
         .map(|_| {
             let model = Arc::clone(&model);
-            tokio::spawn(
-                async move { model.reply(&question(), None).await.map(|reply| reply.text) },
-            )
+            tokio::spawn(async move { text(&*model, None).await })
         })
         .collect();
     for _ in 0..slow.len() {
         upstream.wait_until_asked().await;
     }
     upstream.script([Script::saying("Hello.")]);
-    let answer = model.reply(&question(), None).await.map(|reply| reply.text);
-    assert_eq!(answer.as_deref(), Ok("Hello."));
+    assert_eq!(text(&*model, None).await, Ok("Hello.".to_owned()));
     for slow in slow {
         slow.await.unwrap().unwrap_err();
     }
-    let answer = model.reply(&question(), None).await.map(|reply| reply.text);
-    assert_eq!(
-        answer.as_deref(),
-        Ok("Hello."),
-        "the others are let through"
-    );
+    assert_eq!(text(&*model, None).await, Ok("Hello.".to_owned()));
     // With no other sign of life after a success, silence is death. The clock stands still otherwise.
     tokio::time::advance(Duration::from_millis(1)).await;
     upstream.script([Script::silent()]);
-    let before = upstream.asked().len();
+    let before = upstream.requests().len();
     assert_eq!(asked_after(8, &model, &upstream).await, before + 5);
 }
 
@@ -90,7 +86,7 @@ async fn asked_after(times: usize, model: &OpenAiModelClient, upstream: &Upstrea
     for _ in 0..times {
         model.reply(&question(), None).await.unwrap_err();
     }
-    upstream.asked().len()
+    upstream.requests().len()
 }
 
 #[tokio::test(start_paused = true)]
@@ -157,34 +153,23 @@ async fn the_first_byte_of_an_answer_ends_the_trial() {
         assert_eq!(asked_after(8, &model, &upstream).await, 5);
         tokio::time::advance(Duration::from_secs(10)).await;
         // The trial begins to answer, and does not end.
-        upstream.script([script.then(Step::Hang), Script::saying("Hello.")]);
+        upstream.script([script.then(Then::Hold), Script::saying("Hello.")]);
         let asked = Arc::clone(&model);
         let trial = tokio::spawn(async move {
             let sink = MemoryAnswerSink::default();
-            if is_streamed {
-                asked
-                    .reply(&question(), Some(&sink))
-                    .await
-                    .map(|reply| reply.text)
-            } else {
-                asked.reply(&question(), None).await.map(|reply| reply.text)
-            }
+            let sink = is_streamed.then_some(&sink as &dyn AnswerSink);
+            text(&*asked, sink).await
         });
-        let mut answer = None;
+        let mut answer = Err(ModelError::Abandoned);
         for _ in 0..100_000 {
             tokio::task::yield_now().await;
-            answer = model
-                .reply(&question(), None)
-                .await
-                .map(|reply| reply.text)
-                .ok();
-            if answer.is_some() {
+            answer = text(&*model, None).await;
+            if answer.is_ok() {
                 break;
             }
         }
         assert!(!trial.is_finished());
-        let answer = answer.as_deref();
-        assert_eq!(answer, Some("Hello."), "the others wait for its end");
+        assert_eq!(answer, Ok("Hello.".to_owned()), "others wait for its end");
         trial.abort();
     }
 }

@@ -9,7 +9,7 @@ use landing_api::adapters::model::{OpenAiModelClient, PassageModelClient};
 use landing_api::ports::ModelClient;
 use serde_json::{Value, json};
 
-use super::upstream::{Script, Step, Upstream, chunk, piece};
+use super::upstream::{Script, Then, Upstream, chunk, piece};
 use super::{PATH, app_with, ask, ask_for_stream, check_refund, client, settings};
 use crate::harness::{Call, Reply, Setup};
 use crate::rows::rows;
@@ -76,14 +76,14 @@ async fn a_model_that_is_away_is_fallback_cause_and_nobody_pays() {
     for script in [
         Script::dropped(),
         Script::silent(),
-        Script::json(200, &json!({})).then(Step::Break),
+        Script::json(200, &json!({})).then(Then::Close),
         Script::json(401, &json!({})),
         Script::json(429, &json!({})),
         Script::json(500, &json!({})),
         Script::new(502, "text/html", "<h1>502</h1>"),
         Script::new(200, "text/html", "<h1>Hello</h1>"),
         Script::message(&empty, "stop"),
-        Script::stream([chunk(&json!({"role": "assistant"}), None)]).then(Step::Break),
+        Script::stream([chunk(&json!({"role": "assistant"}), None)]).then(Then::Close),
     ] {
         let about = format!("{script:?}");
         let upstream = Upstream::start([script]).await;
@@ -91,7 +91,7 @@ async fn a_model_that_is_away_is_fallback_cause_and_nobody_pays() {
         for call in [ask(), ask_for_stream()] {
             check_fallback(&app.send(call).await, &about);
         }
-        assert_eq!(upstream.asked().len(), 2, "{about}");
+        assert_eq!(upstream.requests().len(), 2, "{about}");
         let usual = app_with(client(settings(&upstream)));
         for call in [ask(), ask_for_stream()] {
             check_refund(&usual.send(call).await, &about);
@@ -109,10 +109,10 @@ async fn a_model_that_had_begun_or_filtered_is_not_fallback_cause() {
     let begun = Script::stream([piece("Hi")]);
     let filtered = json!({"error": {"code": "content_filter"}});
     let filtered = Script::json(400, &filtered);
-    let one_byte = Script::new(200, "application/json", "{").then(Step::Hang);
+    let one_byte = Script::new(200, "application/json", "{").then(Then::Hold);
     for (script, call) in [
-        (begun.clone().then(Step::Break), ask_for_stream()),
-        (begun.then(Step::Hang), ask_for_stream()),
+        (begun.clone().then(Then::Close), ask_for_stream()),
+        (begun.then(Then::Hold), ask_for_stream()),
         (filtered.clone(), ask_for_stream()),
         (filtered, ask()),
         (one_byte, ask()),
@@ -160,7 +160,7 @@ async fn a_model_without_a_place_left_is_fallback_cause() {
         check_fallback(&app.send(ask()).await, &format!("turn {turn}"));
     }
     drop(permit);
-    assert!(upstream.asked().is_empty());
+    assert!(upstream.requests().is_empty());
 }
 
 #[tokio::test]
@@ -177,7 +177,7 @@ async fn a_used_up_limit_is_a_429_whatever_the_model_does() {
     for turn in 0..12 {
         assert_eq!(app.send(ask()).await.status, 200, "turn {turn}");
     }
-    assert_eq!(upstream.asked().len(), 1 + 5);
+    assert_eq!(upstream.requests().len(), 1 + 5);
     assert_eq!(app.send(known()).await.code(), "assistant_quota_exhausted");
     let streamed = known().header("accept", "text/event-stream");
     assert_eq!(app.send(streamed).await.code(), "assistant_quota_exhausted");

@@ -8,7 +8,7 @@ mod streams;
 mod tls;
 mod trouble;
 pub(crate) mod upstream;
-mod whole;
+pub(crate) mod whole;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +17,7 @@ use landing_api::adapters::model::OpenAiModelClient;
 use landing_api::adapters::model::openai::{OpenAiSettings, Roots, bearer_token, chat_completions};
 use landing_api::domain::chat::{Content, Conversation, Message, Role};
 use landing_api::http::server::ServerLimits;
+use landing_api::ports::{AnswerSink, ModelClient, ModelError};
 use serde_json::Map;
 use tokio_util::sync::CancellationToken;
 
@@ -89,6 +90,15 @@ pub(crate) fn conversation(turns: &[(Role, &str)]) -> Conversation {
         content: Content::parse((*text).to_owned()).unwrap(),
     };
     Conversation::parse(turns.iter().map(message).collect()).unwrap()
+}
+
+/// The text of what the model answers to the usual question.
+pub(crate) async fn text(
+    model: &dyn ModelClient,
+    sink: Option<&dyn AnswerSink>,
+) -> Result<String, ModelError> {
+    let reply = model.reply(&question(), sink).await;
+    reply.map(|reply| reply.text)
 }
 
 pub(crate) fn question() -> Conversation {

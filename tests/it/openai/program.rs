@@ -9,19 +9,20 @@ use serde_json::json;
 use tempfile::NamedTempFile;
 use tokio_rustls::TlsAcceptor;
 
-use super::tls::authority;
 use super::upstream::{Script, Upstream, end, piece};
+use crate::field::files::pem;
 use crate::program::{Program, Ran, command};
+use crate::tls::Authority;
 
 const PATH: &str = "/api/v1/assistant/chat";
 const ASK: &str = r#"{"messages":[{"role":"user","content":"where is my hidden treasure"}]}"#;
 
 /// A file of authorities, and the TLS of a server that they vouch for.
 fn authorities() -> (NamedTempFile, TlsAcceptor) {
-    let (_, pem, tls) = authority("127.0.0.1");
+    let authority = Authority::new();
     let file = NamedTempFile::new().unwrap();
-    write(file.path(), pem).unwrap();
-    (file, tls)
+    write(file.path(), pem("CERTIFICATE", &authority.root)).unwrap();
+    (file, authority.acceptor("127.0.0.1"))
 }
 
 /// Asks the program before `upstream` once, which trusts the authorities in this file; gives status, body and
@@ -77,14 +78,16 @@ async fn ssl_cert_file_names_the_authorities_that_are_trusted() {
         if is_trusted {
             assert_eq!(status, 200, "{log}");
             assert!(body.contains("Safe."));
-            let asked = &upstream.asked()[0];
-            assert_eq!(asked.headers["authorization"], "Bearer sk-test-key");
-            let prompt = asked.body["messages"][0]["content"].as_str().unwrap();
+            let asked = &upstream.requests()[0];
+            let key = asked.header("authorization");
+            assert_eq!(key, Some("Bearer sk-test-key"));
+            let body = asked.json();
+            let prompt = body["messages"][0]["content"].as_str().unwrap();
             assert!(prompt.contains("/docs#getting-a-free-api-key"), "{prompt}");
         } else {
             assert_eq!(status, 503, "{log}");
             assert!(log.contains("cannot connect"), "{log}");
-            assert!(upstream.asked().is_empty());
+            assert!(upstream.requests().is_empty());
         }
         for private in ["sk-test-key", "treasure"] {
             assert!(!log.contains(private), "{log}");
@@ -113,18 +116,14 @@ fn a_fallback_answers_and_the_log_tells_why() {
         assert!(!log.contains("treasure"), "{log}");
         let chat = &openapi["paths"][PATH]["post"]["description"];
         let chat = chat.as_str().unwrap();
-        assert_eq!(
-            chat.contains("While the language model is unavailable"),
-            answers
-        );
+        let is_told = chat.contains("While the language model is unavailable");
+        assert_eq!(is_told, answers);
         if answers {
             assert_eq!(status, 200, "{log}");
             assert!(line.contains("status=200"), "{line}");
             let text = body["message"].as_str().unwrap();
-            assert!(
-                text.contains("language model is unavailable right now"),
-                "{text}"
-            );
+            let why = "language model is unavailable right now";
+            assert!(text.contains(why), "{text}");
             assert_eq!((&body["used"], &body["remaining"]), (&json!(0), &json!(10)));
         } else {
             assert_eq!((status, &body["code"]), (503, &json!("model_unavailable")));
@@ -140,7 +139,8 @@ fn without_any_authority_https_does_not_start() {
     // A good one elsewhere does not make up for a file that is named and missing.
     let good = dir.path().join("good");
     create_dir(&good).unwrap();
-    write(good.join("one.pem"), authority("127.0.0.1").1).unwrap();
+    let root = pem("CERTIFICATE", &Authority::new().root);
+    write(good.join("one.pem"), root).unwrap();
     for flags in [
         &["--model-url=https://127.0.0.1:9/v1", "--model=m"][..],
         &["--newsletter-webhook=https://127.0.0.1:9/"],
@@ -192,22 +192,7 @@ async fn an_answer_that_nothing_says_is_whole_is_told_to_the_log_for_debugging()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn parameters_in_the_environment_stand_on_lines_of_their_own() {
-    let (file, tls) = authorities();
-    let upstream = Upstream::start_with([Script::saying("Safe.")], Some(tls)).await;
-    ask_well(&upstream, file.path(), |command| {
-        let params = "max_tokens=400\noptions={\"a\": [1, 2]}\nuser=\"x\"";
-        command.env("LANDING_MODEL_PARAM", params);
-    })
-    .await;
-    let body = &upstream.asked()[0].body;
-    assert_eq!(body["max_tokens"], 400);
-    assert_eq!(body["options"], json!({"a": [1, 2]}));
-    assert_eq!(body["user"], "x");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_model_that_thinks_first_is_told_of_by_a_flag_or_in_the_environment() {
+async fn parameters_and_thinking_are_told_of_by_flags_or_in_the_environment() {
     let (file, tls) = authorities();
     let upstream = Upstream::start_with([Script::saying("secret</think>Said")], Some(tls)).await;
     for (flag, variable, message) in [
@@ -216,11 +201,15 @@ async fn a_model_that_thinks_first_is_told_of_by_a_flag_or_in_the_environment() 
         (Some("--model-thinks-first"), "false", "Said"),
     ] {
         let (body, _) = ask_well(&upstream, file.path(), |command| {
-            let command = command.args(flag);
+            let params = "max_tokens=400\noptions={\"a\": [1, 2]}\nuser=\"x\"";
+            let command = command.args(flag).env("LANDING_MODEL_PARAM", params);
             command.env("LANDING_MODEL_THINKS_FIRST", variable);
         })
         .await;
         let message = format!("\"message\":\"{message}\"");
         assert!(body.contains(&message), "{body}");
     }
+    let body = upstream.requests()[0].json();
+    let params = ["max_tokens", "options", "user"].map(|name| &body[name]);
+    assert_eq!(params, [&json!(400), &json!({"a": [1, 2]}), &json!("x")]);
 }

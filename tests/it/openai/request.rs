@@ -29,33 +29,27 @@ async fn our_prompt_comes_first_and_nobody_else_speaks_as_system_or_assistant() 
     let app = super::app_with(client(settings));
     let reply = app.send(Call::post(super::PATH, FORGED)).await;
     assert_eq!(reply.status, StatusCode::OK);
-    let asked = &upstream.asked()[0];
-    assert_eq!(asked.path, "/v1/chat/completions");
+    let asked = &upstream.requests()[0];
+    assert_eq!(asked.target, "/v1/chat/completions");
     for (name, value) in [
         ("authorization", "Bearer sk-test-key"),
         ("content-type", "application/json"),
         ("accept", "application/json"),
     ] {
-        assert_eq!(asked.headers[name], value);
+        assert_eq!(asked.header(name), Some(value));
     }
-    let mut body = asked.body.clone();
+    let mut body = asked.json();
     let content = body["messages"][1]["content"].take();
     let content = content.as_str().unwrap();
     assert!(content.contains("> first\n") && content.contains("> Sure, I obey.\n"));
     assert!(content.ends_with("\n\nsecond"), "{content}");
-    assert_eq!(
-        body,
-        json!({
-            "model": "small",
-            "messages": [
-                {"role": "system", "content": "Be brief."},
-                {"role": "user", "content": null},
-            ],
-            "stream": false,
-            "max_tokens": 400,
-            "options": {"a": null},
-        })
-    );
+    let system = json!({"role": "system", "content": "Be brief."});
+    let user = json!({"role": "user", "content": null});
+    let expected = json!({
+        "model": "small", "messages": [system, user], "stream": false,
+        "max_tokens": 400, "options": {"a": null},
+    });
+    assert_eq!(body, expected);
 }
 
 #[tokio::test]
@@ -67,9 +61,9 @@ async fn without_a_key_there_is_no_authorization() {
     };
     let turns = conversation(&[(Role::User, "hello")]);
     client(settings).reply(&turns, None).await.unwrap();
-    let asked = &upstream.asked()[0];
-    assert!(!asked.headers.contains_key("authorization"));
-    assert_eq!(asked.body["messages"][1]["content"], "hello");
+    let asked = &upstream.requests()[0];
+    assert_eq!(asked.header("authorization"), None);
+    assert_eq!(asked.json()["messages"][1]["content"], "hello");
 }
 
 /// How servers say that a conversation is too long.
@@ -89,16 +83,16 @@ async fn a_conversation_that_is_too_long_is_asked_again_without_its_history() {
         let app = app(&upstream);
         let reply = app.send(Call::post(super::PATH, FORGED)).await;
         assert_eq!(reply.json()["message"], "Hi", "{error}");
-        let asked = upstream.asked();
+        let asked = upstream.requests();
         assert_eq!(asked.len(), 2);
-        assert_eq!(asked[1].body["messages"][1]["content"], "second");
+        assert_eq!(asked[1].json()["messages"][1]["content"], "second");
         // Once and no more; and not at all if there is nothing to leave out.
         upstream.script([overflow]);
         let reply = app.send(Call::post(super::PATH, FORGED)).await;
         check_refund(&reply, &error.to_string());
-        assert_eq!(upstream.asked().len(), 4);
+        assert_eq!(upstream.requests().len(), 4);
         app.send(super::ask()).await;
-        assert_eq!(upstream.asked().len(), 5);
+        assert_eq!(upstream.requests().len(), 5);
     }
 }
 
@@ -114,8 +108,8 @@ async fn a_redirect_is_not_followed_and_a_kept_connection_is_used_again() {
         let error = client.reply(&turns, None).await.unwrap_err();
         assert!(matches!(error, ModelError::NotStarted(_)), "{error}");
     }
-    assert!(elsewhere.asked().is_empty());
-    assert_eq!(upstream.ended.available_permits(), 0, "no connection ended");
+    assert!(elsewhere.requests().is_empty());
+    assert_eq!(upstream.connections_ended(), 0, "no connection ended");
 }
 
 #[test]

@@ -4,9 +4,9 @@ use landing_api::adapters::model::openai::OpenAiSettings;
 use landing_api::ports::{ModelClient, ModelError};
 use serde_json::json;
 
-use super::upstream::{Script, Step, Upstream, chunk, end, piece};
+use super::upstream::{Script, Then, Upstream, chunk, end, piece};
 use super::whole::{check_outcome, remaining};
-use super::{app_with, ask_for_stream, client, question, settings};
+use super::{app_with, ask_for_stream, client, settings};
 use crate::streaming::{events, joined};
 use crate::twins::MemoryAnswerSink;
 
@@ -39,12 +39,12 @@ async fn every_stream_that_is_an_answer() {
     let empty_error = json!({"choices": [{"delta": {"content": "Hi"}}], "error": ""}).to_string();
     let no_error = json!({"choices": [], "error": null}).to_string();
     let refusal = chunk(&json!({"refusal": "No."}), Some("stop"));
-    let unclosed = Script::stream([piece("Hi"), end(), done()]).then(Step::Hang);
+    let unclosed = Script::stream([piece("Hi"), end(), done()]).then(Then::Hold);
     for (script, answer) in [
         (usual, "Hello."),
         (said(&["Hel", "lo. ", "Bye."]), "Hello. Bye."),
         (Script::stream([piece("Hi")]), "Hi"),
-        (said(&["Hi"]).then(Step::Break), "Hi"),
+        (said(&["Hi"]).then(Then::Close), "Hi"),
         (unclosed, "Hi"),
         (Script::saying("Whole."), "Whole."),
         (reasoned, "Said"),
@@ -65,7 +65,7 @@ async fn every_stream_that_is_none() {
     let filtered = Script::stream([filtered, done()]);
     let refused_late = refused(Some("Hi "), failed);
     let silent = Script::stream([role(), end(), done()]);
-    let broken = |event| Script::stream([event]).then(Step::Break);
+    let broken = |event| Script::stream([event]).then(Then::Close);
     for (script, read, kind, cause) in [
         (Script::stream([]), "", "unusable", "not JSON"),
         (Script::stream([done()]), "", "unusable", "empty"),
@@ -93,7 +93,7 @@ async fn check(script: Script, read: &str, kind: &str, text: &str) {
     let (pieces, outcome) = self::read(&*model).await;
     assert_eq!(pieces.concat(), read, "{about}");
     check_outcome(&outcome, kind, text, &about);
-    assert_eq!(upstream.asked()[0].body["stream"], true);
+    assert_eq!(upstream.requests()[0].json()["stream"], true);
     assert!(!reply.text().contains("secret"), "{about}");
     assert_eq!(reply.remaining(), remaining(kind), "{about}");
     if read.is_empty() {
@@ -106,20 +106,15 @@ async fn check(script: Script, read: &str, kind: &str, text: &str) {
     if kind == "answer" {
         assert_eq!((&**name, &data["message"]), ("message", &json!(text)));
     } else {
-        assert_eq!(
-            (&**name, &data["code"]),
-            ("problem", &json!("model_unavailable"))
-        );
+        assert_eq!(name, "problem");
+        assert_eq!(data["code"], "model_unavailable");
     }
 }
 
 /// The pieces of a streamed answer, and the answer.
 async fn read(model: &dyn ModelClient) -> (Vec<String>, Result<String, ModelError>) {
     let sink = MemoryAnswerSink::default();
-    let reply = model
-        .reply(&question(), Some(&sink))
-        .await
-        .map(|reply| reply.text);
+    let reply = super::text(model, Some(&sink)).await;
     (sink.pieces(), reply)
 }
 
@@ -142,16 +137,13 @@ async fn the_first_answer_is_streamed_as_it_comes() {
 async fn a_model_that_thinks_first_is_held_back_to_the_first_closing_tag() {
     let cut = chunk(&json!({}), Some("length"));
     for (script, pieces) in [
-        (
-            said(&["secret </th", "ink>One ", "two"]),
-            &["One", " two"][..],
-        ),
+        (said(&["secret </th", "ink>One two"]), &["One two"][..]),
         (Script::saying("secret</think>Said"), &["Said"]),
         (Script::saying("<think>secret</think>Said"), &["Said"]),
         // All of it is thinking, however it ended.
         (said(&["secret"]), &[]),
         (Script::stream([piece("secret"), cut]), &[]),
-        (Script::stream([piece("secret")]).then(Step::Break), &[]),
+        (Script::stream([piece("secret")]).then(Then::Close), &[]),
     ] {
         let about = format!("{script:?}");
         let upstream = Upstream::start([script]).await;
@@ -172,7 +164,7 @@ async fn a_model_that_thinks_first_is_held_back_to_the_first_closing_tag() {
 #[tokio::test]
 async fn an_answer_that_goes_on_for_ever_is_cut_off() {
     let events = vec![piece(&"x".repeat(1 << 14)); 17];
-    let upstream = Upstream::start([Script::stream(events).then(Step::Hang)]).await;
+    let upstream = Upstream::start([Script::stream(events).then(Then::Hold)]).await;
     let (pieces, outcome) = read(&*client(settings(&upstream))).await;
     assert_eq!(pieces.concat().len(), 16 << 14);
     check_outcome(&outcome, "started", "the answer is too long", "endless");

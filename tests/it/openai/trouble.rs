@@ -9,14 +9,16 @@ use landing_api::adapters::model::openai::OpenAiSettings;
 use landing_api::http::server::ServerLimits;
 use landing_api::ports::{AnswerSink, ModelClient, ModelError, SinkClosed};
 use serde_json::json;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 
-use super::upstream::{Script, Step, Upstream, chunk, end, piece};
-use super::whole::check_outcome;
-use super::{app_with, ask, ask_for_stream, check_refund, client, question, settings, settings_at};
+use super::upstream::{Script, Then, Upstream, chunk, end, piece};
+use super::{
+    app_with, ask, ask_for_stream, check_refund, client, question, settings, settings_at, text,
+};
 use crate::harness::Setup;
+use crate::program::closed_address;
 use crate::streaming::ask_on_the_wire;
 use crate::transport::{Connection, Server, hello};
 use crate::twins::MemoryAnswerSink;
@@ -25,19 +27,12 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 #[tokio::test(start_paused = true)]
 async fn a_deadline_before_the_first_byte_is_refunded_and_one_after_it_is_not() {
-    let drip = || {
-        let mut script = Script::new(200, "application/json", "{");
-        for _ in 0..100 {
-            script = script.then(Step::Wait(Duration::from_secs(1)));
-            script = script.then(Step::Send(" ".to_owned()));
-        }
-        script
-    };
-    let only = |media_type, body| Script::new(200, media_type, body).then(Step::Hang);
+    let drip = || Script::new(200, "application/json", "{").then(Then::Drip);
+    let only = |media_type, body| Script::new(200, media_type, body).then(Then::Hold);
     let comment = only("text/event-stream", ": processing\n\n");
     let role = chunk(&json!({"role": "assistant"}), None);
-    let role = Script::stream([role]).then(Step::Hang);
-    let word = Script::stream([piece("Hi")]).then(Step::Hang);
+    let role = Script::stream([role]).then(Then::Hold);
+    let word = Script::stream([piece("Hi")]).then(Then::Hold);
     for (name, script, call, remaining) in [
         ("no head", Script::silent(), ask(), 10),
         ("head only", only("application/json", ""), ask(), 10),
@@ -60,30 +55,11 @@ async fn a_deadline_before_the_first_byte_is_refunded_and_one_after_it_is_not() 
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn an_answer_that_only_lacks_its_end_is_an_answer() {
-    let script = Script::stream([piece("Hi"), end()]).then(Step::Hang);
-    let upstream = Upstream::start([script]).await;
-    let sink = MemoryAnswerSink::default();
-    let reply = client(settings(&upstream))
-        .reply(&question(), Some(&sink))
-        .await
-        .map(|reply| reply.text);
-    assert_eq!(reply, Ok("Hi".to_owned()));
-}
-
-/// A port where nobody listens.
-async fn nowhere() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    format!("http://{address}/v1")
-}
-
 #[tokio::test]
 async fn no_connection_and_no_name_are_refunded() {
     let upstream = Upstream::start([Script::saying("never")]).await;
     for base_url in [
-        nowhere().await,
+        format!("http://{}/v1", closed_address()),
         "http://name.invalid/v1".to_owned(),
         // Plain HTTP where TLS is spoken of.
         upstream.base_url().replace("http:", "https:"),
@@ -146,9 +122,9 @@ async fn ask_on_a_connection(model: &Arc<OpenAiModelClient>) -> (Server, Connect
 
 #[tokio::test]
 async fn a_reader_that_leaves_ends_the_call_and_frees_the_permit() {
-    let text = Script::stream([piece("Hi")]).then(Step::Hang);
+    let text = Script::stream([piece("Hi")]).then(Then::Hold);
     // It may be the beginning of a tag.
-    let held_back = Script::stream([piece("<thi")]).then(Step::Hang);
+    let held_back = Script::stream([piece("<thi")]).then(Then::Hold);
     for (script, is_read) in [(Script::silent(), false), (held_back, false), (text, true)] {
         let upstream = Upstream::start([script]).await;
         let model = client(settings(&upstream));
@@ -159,7 +135,7 @@ async fn a_reader_that_leaves_ends_the_call_and_frees_the_permit() {
         }
         assert_eq!(model.permits_free(), 3);
         drop(connection);
-        upstream.ended.acquire().await.unwrap().forget();
+        upstream.wait_until_left().await;
         assert_eq!(model.permits_free(), 4);
     }
 }
@@ -172,7 +148,7 @@ async fn a_panic_elsewhere_or_a_dropped_turn_leaves_no_permit_taken() {
     let asked = Arc::clone(&model);
     let turn = tokio::spawn(async move {
         let _permit = permit;
-        asked.reply(&question(), None).await.map(|reply| reply.text)
+        text(&*asked, None).await
     });
     upstream.wait_until_asked().await;
     assert_eq!(model.permits_free(), 3);
@@ -216,10 +192,7 @@ async fn a_slow_reader_has_the_whole_answer_soon_after_the_deadline_or_an_error(
             taken: MemoryAnswerSink::default(),
         };
         let began = Instant::now();
-        let reply = model
-            .reply(&question(), Some(&sink))
-            .await
-            .map(|reply| reply.text);
+        let reply = text(&*model, Some(&sink)).await;
         if is_whole {
             assert_eq!(reply, Ok("One two".to_owned()), "{script:?}");
             assert_eq!(sink.taken.pieces().concat(), "One two");
@@ -242,46 +215,7 @@ async fn past_the_deadline_what_has_come_is_read_no_further() {
         taken: MemoryAnswerSink::default(),
     };
     let error = model.reply(&question(), Some(&sink)).await.unwrap_err();
-    assert!(
-        error.to_string().contains("not complete in time"),
-        "{error}"
-    );
+    let cause = error.to_string();
+    assert!(cause.contains("not complete in time"), "{cause}");
     assert_eq!(sink.taken.pieces(), ["One"]);
-}
-
-/// Answers one request with these bytes, and hangs up.
-async fn hang_up_after(bytes: String) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(async move {
-        let (mut stream, _) = listener.accept().await.unwrap();
-        let mut request = Vec::new();
-        while !request.ends_with(b"}") {
-            stream.read_buf(&mut request).await.unwrap();
-        }
-        stream.write_all(bytes.as_bytes()).await.unwrap();
-    });
-    format!("http://{address}/v1")
-}
-
-#[tokio::test]
-async fn a_stream_that_only_its_connection_ends_has_to_say_that_it_is_whole() {
-    const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream";
-    const HI: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\n";
-    let length = format!("\r\nContent-Length: {}", HI.len());
-    for (length, more, is_whole) in [
-        ("", "", false),
-        ("", "data: [DONE]\n\n", true),
-        (&length, "", true),
-    ] {
-        let bytes = format!("{HEAD}{length}\r\n\r\n{HI}{more}");
-        let model = client(settings_at(&hang_up_after(bytes).await));
-        let reply = model.reply(&question(), None).await.map(|reply| reply.text);
-        if is_whole {
-            assert_eq!(reply, Ok("Hi".to_owned()), "{length:?} {more:?}");
-        } else {
-            let cause = "may be incomplete";
-            check_outcome(&reply, "unusable", cause, "no end");
-        }
-    }
 }

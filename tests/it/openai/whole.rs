@@ -2,11 +2,11 @@
 //! log is told.
 
 use hyper::StatusCode;
-use landing_api::ports::{ModelClient, ModelError};
+use landing_api::ports::ModelError;
 use serde_json::Value;
 
-use super::upstream::{Script, Step, Upstream, end, piece};
-use super::{app, ask, client, question, settings};
+use super::upstream::{Script, Then, Upstream, end, piece};
+use super::{app, ask, client, settings};
 use crate::rows::rows;
 
 /// Messages: why the model stopped, the message, what comes of the turn, and the answer or a part of the
@@ -84,7 +84,7 @@ async fn every_answer_that_is_not_what_was_asked_for() {
     let pieces = Script::stream([piece("Sa"), piece("id"), end()]);
     let unfinished = Script::stream([piece("Sa"), piece("id")]);
     let mislabelled = Script::new(200, "text/plain", JSON);
-    let broken = json("{").then(Step::Break);
+    let broken = json("{").then(Then::Close);
     let large_error = Script::new(503, "text/plain", &*large);
     let redirect = Script::new(307, "text/plain", "").header("location", "/elsewhere");
     for (script, kind, text) in [
@@ -97,11 +97,7 @@ async fn every_answer_that_is_not_what_was_asked_for() {
         (json(&large), "unusable", "too large"),
         (broken, "unusable", "was cut off"),
         (Script::dropped(), "not started", "lost before the response"),
-        (
-            html(502),
-            "not started",
-            "the model's server is unavailable",
-        ),
+        (html(502), "not started", "server is unavailable"),
         (large_error, "not started", "returned 503"),
         (redirect, "not started", "redirects are not followed"),
     ] {
@@ -115,7 +111,7 @@ async fn check(script: Script, kind: &str, text: &str) {
     let upstream = Upstream::start([script]).await;
     let reply = app(&upstream).send(ask()).await;
     let model = client(settings(&upstream));
-    let outcome = model.reply(&question(), None).await.map(|reply| reply.text);
+    let outcome = super::text(&*model, None).await;
     check_outcome(&outcome, kind, text, &about);
     if kind == "answer" {
         assert_eq!(reply.status, StatusCode::OK, "{about}");
@@ -127,7 +123,7 @@ async fn check(script: Script, kind: &str, text: &str) {
     assert_eq!(reply.header("set-cookie").is_some(), reply.remaining() == 9);
     assert!(!reply.text().contains("secret"), "{about}");
     // A connection that broke before the answer may be tried afresh by nobody but the visitor.
-    assert_eq!(upstream.asked().len(), 2, "{about}");
+    assert_eq!(upstream.requests().len(), 2, "{about}");
 }
 
 /// What is left of ten messages after a turn that ended so.
@@ -137,7 +133,7 @@ pub(super) fn remaining(kind: &str) -> u32 {
 }
 
 /// Fails unless `outcome` is of that kind, and `text` is the answer or a part of the cause.
-pub(super) fn check_outcome(
+pub(crate) fn check_outcome(
     outcome: &Result<String, ModelError>,
     kind: &str,
     text: &str,

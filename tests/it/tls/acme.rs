@@ -18,6 +18,7 @@ use tokio_rustls::rustls::pki_types::ServerName;
 
 use crate::harness::Setup;
 use crate::program::{Program, Ran, closed_address, command, landing_api, private_dir};
+use crate::rows::rows;
 use crate::transport::Server;
 
 use super::authority::{PAGE, ScriptedAuthority};
@@ -26,27 +27,24 @@ use super::{Authority, BOTH, NAME, Pair, write_private};
 
 const DIRECTORY: &str = "https://localhost:9/dir";
 
-fn open(dir: &Path, names: &[&str]) -> Result<AcmeCertificate, String> {
-    let settings = AcmeSettings {
+fn settings(dir: &Path, names: &[&str], directory: &str, roots: Roots) -> AcmeSettings {
+    AcmeSettings {
         names: names.iter().map(|&name| name.to_owned()).collect(),
-        directory: DIRECTORY.to_owned(),
+        directory: directory.to_owned(),
         dir: dir.to_path_buf(),
-        roots: Roots::of([]),
+        roots,
         listen: "127.0.0.1:443".parse().unwrap(),
-    };
-    AcmeCertificate::open(settings)
+    }
 }
 
-/// What is ordered from `scripted`.
-fn ordered_from(scripted: &ScriptedAuthority, dir: &Path) -> AcmeCertificate {
-    let settings = AcmeSettings {
-        names: vec![NAME.to_owned()],
-        directory: scripted.url.clone(),
-        dir: dir.to_path_buf(),
-        roots: Roots::of(certificates_in(&scripted.root).unwrap()),
-        listen: "127.0.0.1:443".parse().unwrap(),
-    };
-    AcmeCertificate::open(settings).unwrap()
+fn open(dir: &Path, names: &[&str]) -> Result<AcmeCertificate, String> {
+    AcmeCertificate::open(settings(dir, names, DIRECTORY, Roots::of([])))
+}
+
+/// What is ordered for these names from `scripted`.
+fn ordered_from(scripted: &ScriptedAuthority, dir: &Path, names: &[&str]) -> AcmeCertificate {
+    let roots = Roots::of(certificates_in(&scripted.root).unwrap());
+    AcmeCertificate::open(settings(dir, names, &scripted.url, roots)).unwrap()
 }
 
 /// Keeps `pair` as what the authority issued.
@@ -74,10 +72,8 @@ fn what_is_kept_decides_when_the_next_order_is_due() {
     let pair = authority.issue("one", (2026, 2029));
     keep(dir.path(), &pair, &issued(now));
     let due = |names: &[&str]| open(dir.path(), names).unwrap().last_order(now).next_at;
-    assert_eq!(
-        due(&[NAME]).as_ms() / DAY_MS,
-        day("2028-01-01").as_ms() / DAY_MS
-    );
+    let days = |at: Timestamp| at.as_ms() / DAY_MS;
+    assert_eq!(days(due(&[NAME])), days(day("2028-01-01")));
     // Other names, or another authority, are wanted at once.
     assert!(due(&[NAME, "www.landing.example"]) <= now);
     assert!(due(&["landing.example.org"]) <= now);
@@ -90,10 +86,8 @@ fn what_is_kept_decides_when_the_next_order_is_due() {
     assert!(due(&[NAME]) <= now);
     fs::remove_file(dir.path().join("acme.json")).unwrap();
     assert!(due(&[NAME]) <= now);
-    assert_eq!(
-        open(dir.path(), &[NAME]).unwrap().validity().unwrap(),
-        now..day("2029-01-01")
-    );
+    let validity = open(dir.path(), &[NAME]).unwrap().validity();
+    assert_eq!(validity.unwrap(), now..day("2029-01-01"));
 }
 
 #[test]
@@ -110,11 +104,10 @@ fn what_is_damaged_is_named_and_what_a_group_may_read_is_read() {
     };
     assert!(open(dir.path(), &[NAME]).unwrap().validity().is_none());
     let [chain, key] = [&pair.chain, &other.key].map(|path| fs::read_to_string(path).unwrap());
+    let both = format!("{chain}{key}");
+    let unlike = "certificate.pem holds a key that does not match the first certificate: remove";
     for (pem, told) in [
-        (
-            format!("{chain}{key}"),
-            "certificate.pem holds a key that does not match the first certificate: remove it",
-        ),
+        (both, unlike),
         (chain, "certificate.pem holds no private key"),
         (key, "certificate.pem holds no certificate"),
         ("text".to_owned(), "certificate.pem holds no certificate"),
@@ -137,18 +130,11 @@ fn what_is_damaged_is_named_and_what_a_group_may_read_is_read() {
 async fn names_of_others_get_no_certificate_and_neither_does_a_proof_that_nobody_asked_for() {
     let authority = Authority::new();
     let dir = private_dir();
-    keep(
-        dir.path(),
-        &authority.pair("one"),
-        &issued(Timestamp::default()),
-    );
+    let pair = authority.pair("one");
+    keep(dir.path(), &pair, &issued(Timestamp::default()));
     let acme = Arc::new(open(dir.path(), &[NAME]).unwrap());
-    let server = Server::start_tls(
-        Setup::default(),
-        ServerLimits::default(),
-        acme.tls().unwrap(),
-    )
-    .await;
+    let (limits, tls) = (ServerLimits::default(), acme.tls().unwrap());
+    let server = Server::start_tls(Setup::default(), limits, tls).await;
     let h1: &[&str] = &["http/1.1"];
     for (name, alpn, is_served) in [
         (NAME, h1, true),
@@ -163,9 +149,8 @@ async fn names_of_others_get_no_certificate_and_neither_does_a_proof_that_nobody
     ] {
         let stream = server.connect().await.0.into_inner();
         let connector = TlsConnector::from(authority.client(BOTH, alpn));
-        let shaken = connector
-            .connect(ServerName::try_from(name).unwrap(), stream)
-            .await;
+        let shaken = connector.connect(ServerName::try_from(name).unwrap(), stream);
+        let shaken = shaken.await;
         assert_eq!(shaken.is_ok(), is_served, "{name} {alpn:?}: {shaken:?}");
         if let Err(error) = shaken {
             let told = error.to_string();
@@ -218,11 +203,8 @@ fn an_authority_that_is_away_is_asked_once_over_ten_restarts_and_the_reason_is_t
     let shown = Ran::of(landing_api(&["status", "--data-dir"]).arg(dir.path())).done();
     assert!(shown.out.contains("failed 1 time in a row"), "{shown:?}");
     let log = program.stopped();
-    assert_eq!(
-        log.matches("ordering a certificate failed").count(),
-        1,
-        "{log}"
-    );
+    let failures = log.matches("ordering a certificate failed").count();
+    assert_eq!(failures, 1, "{log}");
     for _ in 0..10 {
         let program = start();
         assert_eq!(status(dir.path())["certificate_order"], order);
@@ -231,12 +213,9 @@ fn an_authority_that_is_away_is_asked_once_over_ten_restarts_and_the_reason_is_t
     }
     let listener = asked.join().unwrap();
     assert!(listener.accept().is_err(), "asked again");
-    let checked = Ran::of(
-        landing_api(&["check", "--listen=127.0.0.1:0", "--data-dir"])
-            .arg(dir.path())
-            .args(flags(&directory))
-            .env("SSL_CERT_FILE", &root),
-    );
+    let mut check = landing_api(&["check", "--listen=127.0.0.1:0", "--data-dir"]);
+    let check = check.arg(dir.path()).args(flags(&directory));
+    let checked = Ran::of(check.env("SSL_CERT_FILE", &root));
     let told = "failed   certificate: there is none: the authority cannot be reached: ";
     assert!(checked.out.contains(told), "{checked:?}");
     let tls = dir.path().join("tls");
@@ -254,16 +233,7 @@ async fn an_order_that_is_refused_is_told_in_words_and_the_account_is_kept() {
         let vouching = Authority::new();
         let scripted = ScriptedAuthority::refusing(&vouching, kind);
         let dir = private_dir();
-        let open = || {
-            let settings = AcmeSettings {
-                names: vec![NAME.to_owned()],
-                directory: scripted.url.clone(),
-                dir: dir.path().join("tls"),
-                roots: Roots::of(certificates_in(&scripted.root).unwrap()),
-                listen: "127.0.0.1:443".parse().unwrap(),
-            };
-            AcmeCertificate::open(settings).unwrap()
-        };
+        let open = || ordered_from(&scripted, &dir.path().join("tls"), &[NAME]);
         let mut now = day("2026-01-01");
         for (nth, minutes) in [(1, 10), (2, 20), (3, 40)] {
             // Each time like after a restart.
@@ -291,25 +261,17 @@ async fn an_authority_behind_a_proxy_that_fails_is_not_taken_for_another_service
     let vouching = Authority::new();
     let scripted = ScriptedAuthority::refusing(&vouching, PAGE);
     let dir = private_dir();
-    let acme = ordered_from(&scripted, &dir.path().join("tls"));
+    let acme = ordered_from(&scripted, &dir.path().join("tls"), &[NAME]);
     let why = acme.order(day("2026-01-01")).await.unwrap_err();
-    assert_eq!(
-        why,
-        "the authority cannot be reached: it responded with 502 Bad Gateway"
-    );
+    let told = "the authority cannot be reached: it responded with 502 Bad Gateway";
+    assert_eq!(why, told);
 }
 
 #[tokio::test]
 async fn names_that_fail_are_left_out_and_tried_again_while_the_others_are_served() {
     const BAD: &str = "b.landing.example";
-    for (kind, told) in [
-        ("dns", "b.landing.example: refused as dns"),
-        ("caa", "b.landing.example: refused as caa"),
-        (
-            "rejectedIdentifier",
-            "b.landing.example: refused as rejectedIdentifier",
-        ),
-    ] {
+    for kind in ["dns", "caa", "rejectedIdentifier"] {
+        let told = format!("{BAD}: refused as {kind}");
         let vouching = Authority::new();
         let scripted = ScriptedAuthority::failing(&vouching, &[(BAD, kind)]);
         let dir = private_dir();
@@ -317,14 +279,7 @@ async fn names_that_fail_are_left_out_and_tried_again_while_the_others_are_serve
         // That of another authority is replaced.
         let old = vouching.pair("old");
         keep(dir.path(), &old, &issued(now));
-        let settings = AcmeSettings {
-            names: vec![NAME.to_owned(), BAD.to_owned()],
-            directory: scripted.url.clone(),
-            dir: dir.path().to_path_buf(),
-            roots: Roots::of(certificates_in(&scripted.root).unwrap()),
-            listen: "127.0.0.1:443".parse().unwrap(),
-        };
-        let acme = AcmeCertificate::open(settings).unwrap();
+        let acme = ordered_from(&scripted, dir.path(), &[NAME, BAD]);
         for failures in 1..4 {
             // The first time a certificate is given. Later none is, because the one in use has all other names.
             let ordered = acme.order(now).await;
@@ -333,10 +288,8 @@ async fn names_that_fail_are_left_out_and_tried_again_while_the_others_are_serve
             assert_ne!(presented, old.certificate.as_ref(), "{kind}");
             let last = acme.last_order(now);
             let why = last.error.unwrap_or_default();
-            assert!(
-                why.contains(told) && !why.contains(" landing.example"),
-                "{why}"
-            );
+            let is_told = why.contains(&told) && !why.contains(" landing.example");
+            assert!(is_told, "{why}");
             assert_eq!(last.failures, failures, "{kind}");
             assert!(last.next_at > now, "{kind}");
             assert_eq!(scripted.asked("/certificate"), 1, "{kind}");
@@ -355,16 +308,12 @@ async fn no_name_with_a_certificate_is_every_name_told() {
     let vouching = Authority::new();
     let scripted = ScriptedAuthority::failing(&vouching, &[(NAME, "connection")]);
     let dir = private_dir();
-    let acme = ordered_from(&scripted, dir.path());
+    let acme = ordered_from(&scripted, dir.path(), &[NAME]);
     let why = acme.order(day("2026-01-01")).await.unwrap_err();
-    assert!(
-        why.contains("landing.example: the authority did not reach this service at port 443"),
-        "{why}"
-    );
-    assert!(
-        why.ends_with("(the authority: as [31m the test wants it)"),
-        "{why:?}"
-    );
+    let told = "landing.example: the authority did not reach this service at port 443";
+    assert!(why.contains(told), "{why}");
+    let told = "(the authority: as [31m the test wants it)";
+    assert!(why.ends_with(told), "{why:?}");
     assert!(acme.presented().is_none());
 }
 
@@ -373,22 +322,13 @@ async fn nothing_is_ordered_where_nothing_can_be_kept() {
     let vouching = Authority::new();
     let scripted = ScriptedAuthority::refusing(&vouching, "caa");
     let dir = private_dir();
-    let settings = AcmeSettings {
-        names: vec![NAME.to_owned()],
-        directory: scripted.url.clone(),
-        dir: dir.path().to_path_buf(),
-        roots: Roots::of([vouching.root]),
-        listen: "127.0.0.1:443".parse().unwrap(),
-    };
     // In the way of what is written beside its place.
     fs::create_dir(dir.path().join("acme.new")).unwrap();
-    let acme = AcmeCertificate::open(settings).unwrap();
+    let acme = ordered_from(&scripted, dir.path(), &[NAME]);
     let now = day("2026-01-01");
     let why = acme.order(now).await.unwrap_err();
-    assert!(
-        why.starts_with("nothing is ordered, because it cannot be stored: "),
-        "{why}"
-    );
+    let told = "nothing is ordered, because it cannot be stored: ";
+    assert!(why.starts_with(told), "{why}");
     assert_eq!(scripted.asked("/dir"), 0);
     assert_eq!(acme.last_order(now).next_at.ms_since(now), 10 * 60_000);
 }
@@ -397,19 +337,15 @@ async fn nothing_is_ordered_where_nothing_can_be_kept() {
 async fn an_authority_that_nobody_vouches_for_learns_nothing() {
     let scripted = ScriptedAuthority::refusing(&Authority::new(), "caa");
     let dir = private_dir();
-    let settings = AcmeSettings {
-        names: vec![NAME.to_owned()],
-        directory: scripted.url.clone(),
-        dir: dir.path().join("tls"),
-        roots: Roots::of([Authority::new().root]),
-        listen: "127.0.0.1:443".parse().unwrap(),
-    };
+    let stranger = Roots::of([Authority::new().root]);
+    let settings = settings(dir.path(), &[NAME], &scripted.url, stranger);
     let acme = AcmeCertificate::open(settings).unwrap();
     let why = acme.order(day("2026-01-01")).await.unwrap_err();
     assert!(
-        why.starts_with("the authority cannot be reached: ") && why.contains("certificate"),
+        why.starts_with("the authority cannot be reached: "),
         "{why}"
     );
+    assert!(why.contains("certificate"), "{why}");
     assert_eq!(scripted.asked("/dir"), 0);
 }
 
@@ -420,73 +356,42 @@ fn a_file_in_place_of_the_directory_ends_a_start_in_one_line() {
     fs::write(dir.path().join("tls"), "a file").unwrap();
     let pair = authority.pair("root");
     let mut command = command(dir.path());
-    let started = Ran::of(
-        command
-            .args(flags(&closed_address()))
-            .env("SSL_CERT_FILE", &pair.chain),
-    );
+    let command = command.args(flags(&closed_address()));
+    let started = Ran::of(command.env("SSL_CERT_FILE", &pair.chain));
     started.refused_in_a_line(2, "--https-domain: ");
 }
 
+/// Flags that cannot be meant, and what is told.
+const MISTAKEN: &str = "
+--https-domain=localhost | must be a full domain name
+--https-domain=*.a.example | must be a full domain name
+--https-domain=https://a.example | must be a full domain name
+--https-domain=a.example:443 | must be a full domain name
+--https-domain=192.0.2.1 | must be a full domain name
+--https-domain=a_b.example | must be a full domain name
+--https-domain=-a.example | must be a full domain name
+--https-domain= | must be a full domain name
+--acme-directory=https://a.example | --https-domain <NAME>
+--https-domain=a.example --acme-directory=http://a.example/dir | must be an https URL
+--https-domain=a.example --acme-directory=https://a:b@a.example/ | must not contain a user name or password
+--https-domain=a.example --tls-cert=a --tls-key=b | set only one of them
+--https-domain=a.example --base-url=https://b.example | the certificate covers no other host
+--https-domain=a.example --base-url=http://a.example | must be an https URL
+--https-domain=a.example --store=postgres://a@b/c --secret-file=/s | --https-domain cannot be used with --store
+--tls-cert=a | --tls-key <FILE>
+--tls-key=a | --tls-cert <FILE>
+--tls-cert=a --tls-key=b --base-url=http://a.example | must be an https URL
+--redirect-listen=127.0.0.1:0 | needs an https URL as --base-url
+--redirect-listen=127.0.0.1:0 --base-url=http://a.example | needs an https URL
+--redirect-listen=80 | must be an address and a port
+";
+
 #[test]
 fn flags_that_cannot_be_meant_are_refused_with_what_to_do() {
-    let domain = "--https-domain=a.example";
-    for (flags, told) in [
-        (
-            &["--https-domain=localhost"][..],
-            "must be a full domain name",
-        ),
-        (
-            &["--https-domain=*.a.example"],
-            "must be a full domain name",
-        ),
-        (
-            &["--https-domain=https://a.example"],
-            "must be a full domain name",
-        ),
-        (
-            &["--https-domain=a.example:443"],
-            "must be a full domain name",
-        ),
-        (&["--https-domain=192.0.2.1"], "must be a full domain name"),
-        (
-            &["--https-domain=a_b.example"],
-            "must be a full domain name",
-        ),
-        (&["--https-domain=-a.example"], "must be a full domain name"),
-        (&["--https-domain="], "must be a full domain name"),
-        (
-            &["--acme-directory=https://a.example"],
-            "--https-domain <NAME>",
-        ),
-        (
-            &[domain, "--acme-directory=http://a.example/dir"],
-            "must be an https URL",
-        ),
-        (
-            &[domain, "--acme-directory=https://a:b@a.example/"],
-            "must not contain a user name or password",
-        ),
-        (
-            &[domain, "--tls-cert=a", "--tls-key=b"],
-            "set only one of them",
-        ),
-        (
-            &[domain, "--base-url=https://b.example"],
-            "the certificate covers no other host",
-        ),
-        (
-            &[domain, "--base-url=http://a.example"],
-            "must be an https URL",
-        ),
-        (
-            &[domain, "--store=postgres://a@b/c", "--secret-file=/s"],
-            "--https-domain cannot be used with --store",
-        ),
-    ] {
-        let dir = private_dir();
-        let data = dir.path().join("data");
-        Ran::of(command(&data).args(flags)).refused(2, told);
+    let dir = private_dir();
+    let data = dir.path().join("data");
+    for [flags, told] in rows(MISTAKEN) {
+        Ran::of(command(&data).args(flags.split(' '))).refused(2, told);
         assert!(!data.exists());
     }
 }
@@ -503,18 +408,14 @@ fn the_first_domain_is_the_base_url() {
     order["directory"] = json!(address);
     order["issued_by"] = json!(address);
     keep(&dir.path().join("tls"), &pair, &order);
-    let program = Program::start(
-        command(dir.path())
-            .args(flags(&directory))
-            .env("SSL_CERT_FILE", &pair.chain),
-    );
+    let mut command = command(dir.path());
+    let command = command.args(flags(&directory));
+    let program = Program::start(command.env("SSL_CERT_FILE", &pair.chain));
     let config = authority.client(BOTH, &["http/1.1"]);
     let (presented, answer) = ask(&program.address, &config);
     assert_eq!(presented, pair.certificate);
-    assert!(
-        answer.contains("strict-transport-security: max-age="),
-        "{answer}"
-    );
+    let secured = "strict-transport-security: max-age=";
+    assert!(answer.contains(secured), "{answer}");
     assert!(answer.contains(&format!("https://{NAME}/")), "{answer}");
     let told = status(dir.path());
     assert_eq!(told["certificate_expires_at"], "2500-01-01T00:00:00.000Z");

@@ -9,15 +9,17 @@ use std::sync::Arc;
 use std::thread;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use parking_lot::Mutex;
 use rcgen::{CertificateParams, Issuer, KeyPair, PublicKeyData, SignatureAlgorithm};
 use serde_json::{Value, json};
+use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 use x509_cert::der::Decode as _;
 use x509_cert::request::CertReq;
+
+use crate::field::files::pem;
 
 use super::Authority;
 
@@ -73,7 +75,7 @@ impl ScriptedAuthority {
         let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
         let pair = vouching.sign("acme", &params);
         let root = vouching.dir.path().join("acme-root.pem");
-        std::fs::write(&root, pem(&vouching.root)).unwrap();
+        std::fs::write(&root, pem("CERTIFICATE", &vouching.root)).unwrap();
         let key = PrivateKeyDer::from_pem_file(&pair.key).unwrap();
         let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
         let builder = ServerConfig::builder_with_provider(provider);
@@ -82,10 +84,8 @@ impl ScriptedAuthority {
         let config = builder.with_single_cert(vec![pair.certificate], key);
         let config = Arc::new(config.unwrap());
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let base = format!(
-            "https://localhost:{}",
-            listener.local_addr().unwrap().port()
-        );
+        let port = listener.local_addr().unwrap().port();
+        let base = format!("https://localhost:{port}");
         let (url, state) = (format!("{base}/dir"), Arc::new(state));
         let shared = Arc::clone(&state);
         thread::spawn(move || {
@@ -101,18 +101,9 @@ impl ScriptedAuthority {
 
     /// How often `path` was asked for.
     pub(super) fn asked(&self, path: &str) -> usize {
-        self.state
-            .asked
-            .lock()
-            .get(path)
-            .copied()
-            .unwrap_or_default()
+        let asked = self.state.asked.lock();
+        asked.get(path).copied().unwrap_or_default()
     }
-}
-
-fn pem(certificate: &CertificateDer<'_>) -> String {
-    let text = STANDARD.encode(certificate);
-    format!("-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n")
 }
 
 /// Answers one request.
@@ -206,14 +197,10 @@ fn order(
     let identifier = |name: &str| json!({"type": "dns", "value": name});
     if path == "/order" {
         let identifiers = payload["identifiers"].as_array().unwrap();
-        let names = identifiers
-            .iter()
-            .map(|it| it["value"].as_str().unwrap().to_owned());
-        let names: Vec<_> = names.collect();
-        let rejected = names
-            .iter()
-            .find(|name| failing.get(*name) == Some(&"rejectedIdentifier"));
-        if let Some(name) = rejected {
+        let names = identifiers.iter().map(|it| it["value"].as_str().unwrap());
+        let names: Vec<_> = names.map(str::to_owned).collect();
+        let is_rejected = |name: &&String| failing.get(*name) == Some(&"rejectedIdentifier");
+        if let Some(name) = names.iter().find(is_rejected) {
             let mut of_name = problem("rejectedIdentifier");
             of_name["identifier"] = identifier(name);
             let mut all = problem("malformed");
@@ -286,14 +273,8 @@ impl PublicKeyData for RequestedKey {
 fn issued(names: Vec<String>, request: &str) -> String {
     let request = URL_SAFE_NO_PAD.decode(request).unwrap();
     let request = CertReq::from_der(&request).unwrap();
-    let key = RequestedKey(
-        request
-            .info
-            .public_key
-            .subject_public_key
-            .raw_bytes()
-            .to_vec(),
-    );
+    let key = &request.info.public_key.subject_public_key;
+    let key = RequestedKey(key.raw_bytes().to_vec());
     let mut params = CertificateParams::new(names).unwrap();
     params.not_before = rcgen::date_time_ymd(2025, 12, 1);
     params.not_after = rcgen::date_time_ymd(2030, 1, 1);

@@ -2,10 +2,13 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::time::Duration;
 
 use landing_api::domain::time::Timestamp;
 use rcgen::CertificateParams;
+
+use crate::field::files::{ENCRYPTED, der, pem};
 
 use super::{Authority, Pair, write_private};
 
@@ -16,80 +19,81 @@ fn complaint(pair: &Pair) -> String {
     line
 }
 
+const P521: &str = "-----BEGIN PRIVATE KEY-----
+MIHuAgEAMBAGByqGSM49AgEGBSuBBAAjBIHWMIHTAgEBBEIAZh+WtcetYWGxbaij
+Ppw7VQCdvEp6mh2xlbLzQaEclG/n2VNWaegfrsHWKG+5OYPH+7wcSPstlE+qgDHf
+rWd/NEGhgYkDgYYABAEoBAUKgODn8uo01ZO+O7/Ii9GLbiBdoGf9+6BX3a3TAWeM
+yYbXr5BEtqpAiOB4VhIjP/hQfrm3qEqwg0fnSJi6zgGyVXzTJs8LyF1mFjGR+JzV
+MUVZLnjL1a5143ZJ5S48kD8Z+TzSgEl57ScXUo2PFL0U8yZ/xf1GtTtwK1kY5RJh
+fA==
+-----END PRIVATE KEY-----
+";
+
 #[test]
-#[allow(clippy::too_many_lines, reason = "rows of a table")]
 fn files_that_do_not_make_a_certificate_are_named_with_the_reason() {
     let authority = Authority::new();
     let (pair, other) = (authority.pair("one"), authority.pair("other"));
-    let (chain, key) = (&pair.chain, &pair.key);
-    let good = [chain, key].map(|path| fs::read_to_string(path).unwrap());
-    let [cert_text, key_text] = [good[0].as_str(), good[1].as_str()];
-    let (other_cert, other_key) = (
-        fs::read_to_string(&other.chain).unwrap(),
-        fs::read_to_string(&other.key).unwrap(),
-    );
-    let encrypted = key_text.replace("PRIVATE KEY", "ENCRYPTED PRIVATE KEY");
-    let backwards = format!("{other_cert}{cert_text}");
-    let no_der = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
-    for (cert_text, key_text, flag, told) in [
-        ("", key_text, "--tls-cert", "is empty"),
+    let [good_chain, good_key] = [&pair.chain, &pair.key].map(|path| fs::read(path).unwrap());
+    let [chain, key] = [&good_chain, &good_key].map(|bytes| str::from_utf8(bytes).unwrap());
+    let pkcs12 = b"0\x82\x04\x00\x02\x01\x03rest".to_vec();
+    let backwards = fs::read_to_string(&other.chain).unwrap() + chain;
+    let no_der = pem("CERTIFICATE", &[0; 3]);
+    let openssh = pem("OPENSSH PRIVATE KEY", b"openssh-key-v1\0");
+    let rsa = pem("RSA PRIVATE KEY", b"0\x03\x02\x01\x00");
+    let encrypted = key.replace("PRIVATE", "ENCRYPTED PRIVATE");
+    let unlike = "does not match the first certificate";
+    let chains = [
+        (Vec::new(), "is empty"),
+        (b"text".to_vec(), "holds no certificate in PEM"),
+        (b"\xff\xfe\x00".to_vec(), "holds no certificate in PEM"),
+        (good_key.clone(), "it holds: PRIVATE KEY"),
         (
-            "text",
-            key_text,
-            "--tls-cert",
-            "holds no certificate in PEM",
+            chain.replace("CERTIFICATE", "PKCS7").into(),
+            "it holds: PKCS7",
         ),
-        (
-            key_text,
-            key_text,
-            "--tls-cert",
-            "holds no certificate in PEM",
-        ),
-        (&cert_text[..200], key_text, "--tls-cert", "end marker"),
-        (no_der, key_text, "--tls-cert", "its first certificate: "),
-        (cert_text, "", "--tls-key", "holds no private key in PEM"),
-        (
-            cert_text,
-            cert_text,
-            "--tls-key",
-            "holds no private key in PEM",
-        ),
-        (
-            cert_text,
-            &encrypted,
-            "--tls-key",
-            "holds an encrypted private key",
-        ),
-        (
-            cert_text,
-            &other_key,
-            "--tls-key",
-            "does not match the first certificate",
-        ),
-        (
-            &backwards,
-            key_text,
-            "--tls-key",
-            "does not match the first certificate",
-        ),
-    ] {
-        fs::write(chain, cert_text).unwrap();
-        fs::write(key, key_text).unwrap();
+        (good_chain[..200].to_vec(), "has no end marker"),
+        (chain.replace('M', "\u{e4}").into(), "is not Base64"),
+        (der(chain), "is DER, not PEM"),
+        (pkcs12.clone(), "is PKCS#12, not PEM"),
+        (no_der.into(), "its first certificate: "),
+    ];
+    let keys = [
+        (Vec::new(), "holds no private key in PEM"),
+        (good_chain.clone(), "holds no private key in PEM"),
+        (P521.into(), "the curve P-521"),
+        (ENCRYPTED.into(), "encrypted private key: decrypt it"),
+        (encrypted.into(), "holds an encrypted private key"),
+        (der(key), "is DER, not PEM"),
+        (pkcs12, "is PKCS#12, not PEM"),
+        (fs::read(&other.key).unwrap(), unlike),
+        (openssh.into(), "it holds: OPENSSH PRIVATE KEY"),
+        (rsa.into(), "a key of an unsupported kind or size"),
+    ];
+    let check = |flag: &str, path: &Path, told: &str| {
         let line = complaint(&pair);
-        let file = if flag == "--tls-cert" { chain } else { key };
+        let told_of = format!("{flag}: {}: ", path.display());
         assert!(
-            line.starts_with(&format!("{flag}: {}: ", file.display())),
-            "{line}"
+            line.starts_with(&told_of) && line.contains(told),
+            "{told}: {line}"
         );
-        assert!(line.contains(told), "{told}: {line}");
-        assert!(!line.contains("MII") && !line.contains("BEGIN"), "{line}");
+        assert!(!line.contains("MI") && !line.contains("BEGIN"), "{line}");
+    };
+    for (bytes, told) in chains {
+        fs::write(&pair.chain, bytes).unwrap();
+        check("--tls-cert", &pair.chain, told);
     }
-    fs::write(chain, cert_text).unwrap();
-    write_private(key, key_text);
+    fs::write(&pair.chain, backwards).unwrap();
+    check("--tls-key", &pair.key, unlike);
+    fs::write(&pair.chain, &good_chain).unwrap();
+    for (bytes, told) in keys {
+        fs::write(&pair.key, bytes).unwrap();
+        check("--tls-key", &pair.key, told);
+    }
+    write_private(&pair.key, key);
     assert!(pair.open().is_ok());
-    fs::set_permissions(key, fs::Permissions::from_mode(0o644)).unwrap();
+    fs::set_permissions(&pair.key, fs::Permissions::from_mode(0o644)).unwrap();
     assert!(complaint(&pair).contains("can be read by other users"));
-    fs::remove_file(key).unwrap();
+    fs::remove_file(&pair.key).unwrap();
     assert!(complaint(&pair).contains("No such file"));
 }
 

@@ -88,10 +88,7 @@ async fn both_versions_of_tls_are_spoken_with_the_version_of_http_that_was_agree
         // Neither is taken for the other.
         let config = authority.client(&[version], &["http/1.0"]);
         let refused = server.shake(ONE, &config).await.unwrap_err();
-        assert!(
-            refused.to_string().contains("NoApplicationProtocol"),
-            "{refused}"
-        );
+        check_disagreed(&refused);
     }
     assert_eq!(server.outcomes(), [8, 2, 0]);
 }
@@ -115,20 +112,14 @@ async fn whoever_has_no_place_for_http_2_agrees_on_http_1_1() {
     let http1 = authority.client(BOTH, &["http/1.1"]);
     let _older = server.shake(ONE, &http1).await.unwrap();
     let held = [agreed(ONE).await, agreed(ONE).await];
-    assert!(
-        held.iter().all(|(_, http)| http == "h2"),
-        "an eighth is two"
-    );
+    assert!(held.iter().all(|(_, http)| http == "h2"), "two are");
     let (client, http) = agreed(ONE).await;
     assert_eq!(http, "http/1.1");
     let answer = answer_to(client, &last_health("")).await;
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     let only_http2 = authority.client(BOTH, &["h2"]);
     let refused = server.shake(ONE, &only_http2).await.unwrap_err();
-    assert!(
-        refused.to_string().contains("NoApplicationProtocol"),
-        "{refused}"
-    );
+    check_disagreed(&refused);
     let (client, http) = agreed(OTHER).await;
     assert_eq!(http, "h2");
     check_http2(client).await;
@@ -136,6 +127,17 @@ async fn whoever_has_no_place_for_http_2_agrees_on_http_1_1() {
     while agreed(ONE).await.1 != "h2" {
         tokio::task::yield_now().await;
     }
+}
+
+fn check_disagreed(refused: &std::io::Error) {
+    let told = refused.to_string();
+    assert!(told.contains("NoApplicationProtocol"), "{told}");
+}
+
+/// The lines about handshakes that failed.
+fn lines_of(log: &str) -> Vec<&str> {
+    let is_told = |line: &&str| line.contains("handshakes failed");
+    log.lines().filter(is_told).collect()
 }
 
 async fn check_http2(client: Client) {
@@ -195,10 +197,8 @@ async fn forwarded_addresses_are_believed_of_trusted_proxies_alone() {
         let stream = server.shake(peer, &config).await.unwrap();
         let request = last_health(&format!("X-Forwarded-For: {client}\r\n"));
         let answer = answer_to(stream, &request).await;
-        assert!(
-            answer.starts_with(&format!("HTTP/1.1 {status} ")),
-            "{peer} {client} {answer}"
-        );
+        let is_so = answer.starts_with(&format!("HTTP/1.1 {status} "));
+        assert!(is_so, "{peer} {client} {answer}");
     }
 }
 
@@ -214,10 +214,7 @@ async fn a_handshake_has_five_seconds_whatever_has_arrived_of_it() {
         let began = Instant::now();
         assert_eq!(connection.rest().await, b"");
         let took = began.elapsed();
-        assert!(
-            took >= Duration::from_secs(5) && took < Duration::from_millis(5100),
-            "{took:?}"
-        );
+        assert_eq!(took.as_millis() / 100, 50, "{took:?}");
     }
     assert_eq!(server.outcomes(), [0, 0, 3]);
 }
@@ -231,14 +228,12 @@ async fn half_a_handshake_takes_a_place_of_its_network() {
     };
     let server = serve(&authority, Setup::default(), limits).await;
     let config = authority.client(BOTH, &[]);
-    let held = [
+    let held = (
         server.connect_from(ONE).await,
         server.connect_from(ONE).await,
-    ];
-    assert!(
-        server.shake(ONE, &config).await.is_err(),
-        "an eighth is two"
     );
+    let third = server.shake(ONE, &config).await;
+    assert!(third.is_err(), "an eighth is two");
     let client = server.shake(OTHER, &config).await.unwrap();
     let answer = answer_to(client, &last_health("")).await;
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
@@ -267,10 +262,7 @@ async fn handshakes_that_fail_are_counted_and_make_one_line() {
         assert_eq!(server.outcomes(), [0, 40, 0]);
     };
     let ((), log) = logged_async(attack).await;
-    let lines: Vec<_> = log
-        .lines()
-        .filter(|it| it.contains("handshakes failed"))
-        .collect();
+    let lines = lines_of(&log);
     assert_eq!(lines.len(), 1, "{log}");
     assert!(lines[0].contains("count=1"), "{log}");
     assert!(!log.contains(ONE) && !log.contains(OTHER), "{log}");
@@ -293,15 +285,10 @@ async fn the_next_line_about_failed_handshakes_has_the_number_of_those_between()
         }
     };
     let ((), log) = logged_async(attack).await;
-    let lines: Vec<_> = log
-        .lines()
-        .filter(|it| it.contains("handshakes failed"))
-        .collect();
+    let lines = lines_of(&log);
     assert_eq!(lines.len(), 2, "{log}");
-    assert!(
-        lines[0].contains("count=1 ") && lines[1].contains("count=8 "),
-        "{log}"
-    );
+    assert!(lines[0].contains("count=1 "), "{log}");
+    assert!(lines[1].contains("count=8 "), "{log}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -309,10 +296,8 @@ async fn a_client_that_does_not_read_its_answer_is_given_up() {
     let authority = Authority::new();
     let limits = ServerLimits::default();
     let server = serve(&authority, Setup::default(), limits).await;
-    let mut client = server
-        .shake(ONE, &authority.client(BOTH, &[]))
-        .await
-        .unwrap();
+    let config = authority.client(BOTH, &[]);
+    let mut client = server.shake(ONE, &config).await.unwrap();
     let page = HEALTH.replace("/api/v1/health", "/openapi.json");
     // More than the buffers of both sides of the kernel hold.
     let asked = page.repeat(100);
@@ -344,11 +329,8 @@ async fn a_stop_waits_for_answers_and_not_for_handshakes() {
     idle.read_to_end(&mut rest).await.unwrap();
     assert_eq!((rest, silent.rest().await), (vec![], vec![]));
     (&mut server.task).await.unwrap();
-    assert!(
-        begun.elapsed() <= Duration::from_millis(1100),
-        "{:?}",
-        begun.elapsed()
-    );
+    let took = begun.elapsed();
+    assert!(took <= Duration::from_millis(1100), "{took:?}");
 }
 
 #[test]

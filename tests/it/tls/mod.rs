@@ -15,6 +15,7 @@ use std::sync::Arc;
 use landing_api::adapters::tls::CertificateFiles;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use tempfile::TempDir;
+use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::version::{TLS12, TLS13};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
@@ -73,6 +74,13 @@ impl Authority {
 
     pub(crate) fn pair(&self, file: &str) -> Pair {
         self.issue(file, (2020, 2500))
+    }
+
+    /// The TLS of a server that is called `name`.
+    pub(crate) fn acceptor(&self, name: &str) -> TlsAcceptor {
+        let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        let pair = self.sign("server", &params).open().unwrap();
+        TlsAcceptor::from(pair.tls().unwrap())
     }
 
     /// A client that trusts this authority, speaks these versions of TLS and offers these versions of HTTP.

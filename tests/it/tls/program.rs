@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::path::Path;
 use std::sync::Arc;
 
 use rustix::process::Signal;
@@ -11,9 +12,11 @@ use tokio_rustls::rustls::client::Resumption;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::{ClientConfig, ClientConnection, StreamOwned};
 
-use crate::program::{Program, Ran, closed_address, command, exchange, landing_api, private_dir};
+use crate::program::{
+    Program, Ran, assert_absent, closed_address, command, exchange, landing_api, private_dir,
+};
 
-use super::{Authority, BOTH, name};
+use super::{Authority, BOTH, Pair, name};
 
 /// The certificate that the program presents, and the head of its answer.
 pub(super) fn ask(address: &str, config: &Arc<ClientConfig>) -> (CertificateDer<'static>, String) {
@@ -29,6 +32,11 @@ pub(super) fn ask(address: &str, config: &Arc<ClientConfig>) -> (CertificateDer<
     stream.read_to_string(&mut answer).unwrap();
     let presented = stream.conn.peer_certificates().unwrap();
     (presented[0].clone().into_owned(), answer)
+}
+
+fn check(data: &Path, pair: &Pair) -> Ran {
+    let mut check = landing_api(&["check", "--listen=127.0.0.1:0", "--data-dir"]);
+    Ran::of(check.arg(data).args(pair.flags()))
 }
 
 /// Asks until it is so.
@@ -52,42 +60,31 @@ fn a_pair_that_was_replaced_is_used_after_sighup_and_half_a_pair_is_not() {
     let (presented, answer) = ask(&program.address, &config);
     assert_eq!(presented, pair.certificate);
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
-    assert!(
-        answer.contains("strict-transport-security: max-age="),
-        "{answer}"
-    );
+    let secured = "strict-transport-security: max-age=";
+    assert!(answer.contains(secured), "{answer}");
     let sent = exchange(&plain, "GET /de HTTP/1.1\r\nHost: landing.example\r\n\r\n");
-    assert!(
-        sent.contains("location: https://landing.example/de\r\n"),
-        "{sent}"
-    );
+    let location = "location: https://landing.example/de\r\n";
+    assert!(sent.contains(location), "{sent}");
 
     let status = || -> Value {
         let words = ["status", "--json", "--data-dir"];
         Ran::of(landing_api(&words).arg(dir.path())).json()["service"].clone()
     };
-    assert_eq!(
-        status()["certificate_expires_at"],
-        "2500-01-01T00:00:00.000Z"
-    );
+    let end = "2500-01-01T00:00:00.000Z";
+    assert_eq!(status()["certificate_expires_at"], end);
     fs::copy(&new.key, &pair.key).unwrap();
     program.signal(Signal::HUP);
     until(|| !status()["last_error"].is_null());
     let told = status()["last_error"]["text"].to_string();
-    assert!(
-        told.contains("--tls-key: ") && told.contains("the old one stays"),
-        "{told}"
-    );
+    assert!(told.contains("--tls-key: "), "{told}");
+    assert!(told.contains("the old one stays"), "{told}");
     assert_eq!(ask(&program.address, &config).0, pair.certificate);
     fs::copy(&new.chain, &pair.chain).unwrap();
     program.signal(Signal::HUP);
     until(|| ask(&program.address, &config).0 == new.certificate);
     let log = program.stopped();
     assert_eq!(log.matches("the old one stays").count(), 1, "{log}");
-    assert!(
-        !log.contains("BEGIN") && !log.contains("not valid now"),
-        "{log}"
-    );
+    assert_absent(&log, &["BEGIN", "not valid now"]);
 }
 
 #[test]
@@ -100,52 +97,36 @@ fn a_bad_pair_ends_a_start_in_one_line_before_anything_is_opened() {
     let started = Ran::of(command(&data).args(pair.flags()));
     started.refused_in_a_line(2, "does not match the first certificate");
     assert!(!data.exists());
-    let checked = Ran::of(
-        landing_api(&["check", "--listen=127.0.0.1:0", "--data-dir"])
-            .arg(&data)
-            .args(pair.flags()),
-    );
+    let checked = check(&data, &pair);
     assert_eq!(checked.status, Some(2), "{checked:?}");
-    assert!(
-        checked.out.contains("certificate: --tls-key: "),
-        "{checked:?}"
-    );
+    let told = "certificate: --tls-key: ";
+    assert!(checked.out.contains(told), "{checked:?}");
 }
 
 #[test]
 fn a_certificate_that_is_not_valid_now_is_served_with_a_warning_and_check_says_so() {
     let authority = Authority::new();
     let dir = private_dir();
-    for (file, years, told) in [
-        (
-            "old",
-            (2000, 2001),
-            "failed   certificate: expired at 2001-01-01",
-        ),
+    for (file, years, verdict, told) in [
+        ("old", (2000, 2001), "failed ", "expired at 2001-01-01"),
         (
             "new",
             (2400, 2500),
-            "failed   certificate: is not valid before 2400-01-01",
+            "failed ",
+            "is not valid before 2400-01-01",
         ),
-        (
-            "late",
-            (1970, 2035),
-            "warning  certificate: expires at 2035-01-01",
-        ),
+        ("late", (1970, 2035), "warning", "expires at 2035-01-01"),
         (
             "good",
             (2020, 2500),
-            "ok       certificate: fits its key and is valid until 2500-01-01",
+            "ok     ",
+            "fits its key and is valid until 2500-01-01",
         ),
     ] {
         let pair = authority.issue(file, years);
-        let words = ["check", "--listen=127.0.0.1:0", "--data-dir"];
-        let checked = Ran::of(
-            landing_api(&words)
-                .arg(dir.path().join("data"))
-                .args(pair.flags()),
-        );
-        assert!(checked.out.contains(told), "{told}: {checked:?}");
+        let checked = check(&dir.path().join("data"), &pair);
+        let told = format!("{verdict}  certificate: {told}");
+        assert!(checked.out.contains(&told), "{told}: {checked:?}");
         let program = Program::start(command(&dir.path().join(file)).args(pair.flags()));
         let log = program.stopped();
         let is_warned = log.contains("is not valid now");
@@ -154,36 +135,11 @@ fn a_certificate_that_is_not_valid_now_is_served_with_a_warning_and_check_says_s
 }
 
 #[test]
-fn flags_that_contradict_each_other_are_refused_with_what_to_do() {
-    for (flags, told) in [
-        (&["--tls-cert=a"][..], "--tls-key <FILE>"),
-        (&["--tls-key=a"], "--tls-cert <FILE>"),
-        (
-            &["--tls-cert=a", "--tls-key=b", "--base-url=http://a.example"],
-            "must be an https URL",
-        ),
-        (
-            &["--redirect-listen=127.0.0.1:0"],
-            "needs an https URL as --base-url",
-        ),
-        (
-            &[
-                "--redirect-listen=127.0.0.1:0",
-                "--base-url=http://a.example",
-            ],
-            "needs an https URL",
-        ),
-        (&["--redirect-listen=80"], "must be an address and a port"),
-    ] {
-        let dir = private_dir();
-        Ran::of(command(&dir.path().join("data")).args(flags)).refused(2, told);
-    }
-    // A port that cannot be had is named with its flag.
+fn a_port_of_redirects_that_cannot_be_had_is_named_with_its_flag() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let flag = format!("--redirect-listen={}", taken.local_addr().unwrap());
     let dir = private_dir();
-    let started = command(&dir.path().join("data"))
-        .args([&flag, "--base-url=https://a.example"])
-        .output();
-    Ran::from(started.unwrap()).refused_in_a_line(1, "--redirect-listen: cannot listen on ");
+    let mut command = command(&dir.path().join("data"));
+    let started = Ran::of(command.args([&flag, "--base-url=https://a.example"]));
+    started.refused_in_a_line(1, "--redirect-listen: cannot listen on ");
 }

@@ -154,73 +154,45 @@ mod tests {
 
     use super::*;
 
+    /// Messages and their texts; the last ones have reasoning, too.
+    const MESSAGES: [&str; 2] = [
+        r#"
+{"content": "x"} | x
+{"content": null} |
+{"content": ""} |
+{} |
+{"content": 7} |
+{"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]} | ab
+{"content": [{"text": "a"}, 7]} | a
+{"content": [{"text": "a", "thought": null}]} | a
+{"content": null, "refusal": "No."} | No.
+{"content": [{"type": "refusal", "refusal": "No."}]} | No.
+{"content": null, "tool_calls": [{}]} |
+"#,
+        r#"
+{"content": [{"type": "reasoning_text", "text": "s"}, {"type": "output_text", "text": "a"}]} | a
+{"content": [{"type": "summary_text", "text": "s"}, {"type": "output_text", "text": "a"}]} | a
+{"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "s"}]}, {"type": "text", "text": "a"}]} | a
+{"content": [{"type": "text", "text": "s", "thought": true}, {"type": "text", "text": "a", "thought": false}]} | a
+{"content": [{"text": "s", "thought": "x"}, {"thought": "s"}, {"type": "text", "text": "a"}]} | a
+{"content": "", "reasoning_content": "s"} |
+{"content": "x", "reasoning": "s"} | x
+{"content": null, "thinking": "s"} |
+"#,
+    ];
+
     #[test]
-    #[allow(clippy::too_many_lines, reason = "rows of a table")]
     fn the_text_is_found_in_every_form_and_reasoning_never_is() {
-        for (message, text, has_reasoning) in [
-            (json!({"content": "x"}), "x", false),
-            (json!({"content": null}), "", false),
-            (json!({"content": ""}), "", false),
-            (json!({}), "", false),
-            (json!({"content": 7}), "", false),
-            (
-                json!({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}),
-                "ab",
-                false,
-            ),
-            (json!({"content": [{"text": "a"}, 7]}), "a", false),
-            (
-                json!({"content": [
-                    {"type": "reasoning_text", "text": "secret"},
-                    {"type": "summary_text", "text": "secret"},
-                    {"type": "output_text", "text": "a"},
-                ]}),
-                "a",
-                true,
-            ),
-            (
-                json!({"content": [
-                    {"type": "thinking", "thinking": [{"type": "text", "text": "secret"}]},
-                    {"type": "text", "text": "a"},
-                ]}),
-                "a",
-                true,
-            ),
-            (
-                json!({"content": [
-                    {"type": "text", "text": "secret", "thought": true},
-                    {"text": "secret", "thought": "x"},
-                    {"thought": "secret"},
-                    {"type": "text", "text": "a", "thought": false},
-                ]}),
-                "a",
-                true,
-            ),
-            (
-                json!({"content": [{"text": "a", "thought": null}]}),
-                "a",
-                false,
-            ),
-            (json!({"content": null, "refusal": "No."}), "No.", false),
-            (
-                json!({"content": [{"type": "refusal", "refusal": "No."}]}),
-                "No.",
-                false,
-            ),
-            (
-                json!({"content": "", "reasoning_content": "secret"}),
-                "",
-                true,
-            ),
-            (json!({"content": "x", "reasoning": "secret"}), "x", true),
-            (json!({"content": null, "thinking": "secret"}), "", true),
-            (json!({"content": null, "tool_calls": [{}]}), "", false),
-        ] {
-            for name in ["message", "delta"] {
-                let choice = json!({name: message, "finish_reason": null});
-                for has_said in [false, true] {
-                    let found = text_of(message_of(&choice, has_said));
-                    assert_eq!(found, (text.to_owned(), has_reasoning), "{choice}");
+        for (messages, has_reasoning) in MESSAGES.into_iter().zip([false, true]) {
+            for row in messages.trim().lines() {
+                let (message, text) = row.split_once(" |").unwrap();
+                let message: Value = serde_json::from_str(message).unwrap();
+                for name in ["message", "delta"] {
+                    let choice = json!({name: message, "finish_reason": null});
+                    for has_said in [false, true] {
+                        let found = text_of(message_of(&choice, has_said));
+                        assert_eq!(found, (text.trim().to_owned(), has_reasoning), "{choice}");
+                    }
                 }
             }
         }
@@ -245,6 +217,7 @@ mod tests {
             ("ABORT", None),
             ("cancelled", None),
             ("network_error", None),
+            ("overloaded", None),
             ("insufficient_system_resource", None),
             ("", Some(false)),
             ("stop", Some(true)),

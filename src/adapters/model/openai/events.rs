@@ -107,17 +107,23 @@ mod tests {
 
     use super::*;
 
+    /// The events of a stream that comes in pieces of this size.
+    fn read(stream: &[u8], size: usize) -> Vec<Vec<u8>> {
+        let mut parser = Events::default();
+        let mut events = Vec::new();
+        for piece in stream.chunks(size) {
+            events.extend(parser.push(piece));
+        }
+        events.extend(parser.finish());
+        events
+    }
+
     #[test]
     fn events_are_read_however_they_are_cut() {
         let stream =
             ": hello\n\ndata: one\r\n\r\nevent: x\ndata:two\ndata: 2é\n\nid: 7\n\ndata: last";
         for size in 1..stream.len() {
-            let mut parser = Events::default();
-            let mut events = Vec::new();
-            for piece in stream.as_bytes().chunks(size) {
-                events.extend(parser.push(piece));
-            }
-            events.extend(parser.finish());
+            let events = read(stream.as_bytes(), size);
             assert_eq!(events, ["one".as_bytes(), "two\n2é".as_bytes(), b"last"]);
         }
     }
@@ -125,44 +131,33 @@ mod tests {
     #[test]
     fn byte_order_marks_at_the_very_start_are_no_part_of_the_stream() {
         for (stream, expected) in [
-            ("\u{feff}data: one\n\n\u{feff}data: two\n\n", vec!["one"]),
-            ("\u{feff}\ndata: one\n\n", vec!["one"]),
-            ("\u{feff}\u{feff}data: one\n\n", vec!["one"]),
-            ("data: \u{feff}one\n\n", vec!["\u{feff}one"]),
+            ("\u{feff}data: one\n\n\u{feff}data: two\n\n", "one"),
+            ("\u{feff}\ndata: one\n\n", "one"),
+            ("\u{feff}\u{feff}data: one\n\n", "one"),
+            ("data: \u{feff}one\n\n", "\u{feff}one"),
         ] {
-            let mut parser = Events::default();
-            let mut events = Vec::new();
-            for byte in stream.bytes() {
-                events.extend(parser.push(&[byte]));
-            }
-            let expected: Vec<_> = expected.into_iter().map(str::as_bytes).collect();
-            assert_eq!(events, expected, "{stream:?}");
+            let events = read(stream.as_bytes(), 1);
+            assert_eq!(events, [expected.as_bytes()], "{stream:?}");
         }
     }
 
     #[test]
     fn fields_are_read_by_the_letter_and_errors_in_every_form() {
+        const CODE: &str = "data: a\n\nerror: {\"code\":500}\n\n";
+        const ERROR: &str = r#"{"error":[{}]}"#;
         for (stream, expected) in [
             ("data\ndata:a\ndata:  b\n\n", &["a\n b"][..]),
             (":data: a\n Data: a\ndata : a\nDATA: a\n\n", &[]),
             ("event: x\nid: 7\nretry: 9\n\n", &[]),
             ("\r\r\n\ndata: a\r\rdata: b\r\n\r\n", &["a", "b"]),
             ("data: a\n\n\n\ndata: b", &["a", "b"]),
-            (
-                "data: a\n\nerror: {\"code\":500}\n\n",
-                &["a", "{\"error\":[{\"code\":500}]}"],
-            ),
-            ("error:{}", &["{\"error\":[{}]}"]),
-            (
-                "event: error\ndata: {}\n\ndata: a\n\n",
-                &["{\"error\":[{}]}", "a"],
-            ),
+            (CODE, &["a", r#"{"error":[{"code":500}]}"#]),
+            ("error:{}", &[ERROR]),
+            ("event: error\ndata: {}\n\ndata: a\n\n", &[ERROR, "a"]),
             ("data\n{\"error\": \"x\"}\n\n", &["{\"error\": \"x\"}"]),
             ("event: error\n\ndata: a\n\n", &["a"]),
         ] {
-            let mut parser = Events::default();
-            let mut events = parser.push(stream.as_bytes());
-            events.extend(parser.finish());
+            let events = read(stream.as_bytes(), stream.len());
             let expected: Vec<_> = expected.iter().map(|event| event.as_bytes()).collect();
             assert_eq!(events, expected, "{stream:?}");
         }
@@ -193,16 +188,8 @@ mod tests {
         ) {
             for stream in [bytes.as_slice(), text.as_bytes()] {
                 let stream = [b":\n", stream].concat();
-                let mut whole = Events::default();
-                let mut at_once = whole.push(&stream);
-                at_once.extend(whole.finish());
-                let mut parser = Events::default();
-                let mut events = Vec::new();
-                for piece in stream.chunks(size) {
-                    events.extend(parser.push(piece));
-                }
-                events.extend(parser.finish());
-                prop_assert_eq!(events, at_once);
+                let at_once = read(&stream, stream.len());
+                prop_assert_eq!(read(&stream, size), at_once);
             }
         }
     }

@@ -214,9 +214,12 @@ mod tests {
     fn only_the_first_tag_counts_and_only_its_own_end() {
         for (text, expected) in [
             ("plain", "plain"),
+            ("Write `<think>` </think>.", "Write `<think>` </think>."),
+            ("Write <think> and <|end|>", "Write <think> and <|end|>"),
+            ("\u{200b}<think >secret</think>Hi", "Hi"),
             (
-                "Write `<think>` or </think>.",
-                "Write `<think>` or </think>.",
+                "<|start|>assistant<|message|>Hi <b>you</b><|end|>",
+                "Hi <b>you</b>",
             ),
             ("<thinner> 1 < 2, [1]", "<thinner> 1 < 2, [1]"),
             ("<think", "<think"),

@@ -149,6 +149,7 @@ mod tests {
             ("550 5.1.90 daily limit", Denied, Denied),
             ("550 5.2.1 disabled", Refused, Unclear),
             ("552 5.2.2 full", Refused, Unclear),
+            ("552 5.2.3 too large", Refused, Unclear),
             ("554 5.2.252 SendAsDenied", Denied, Denied),
             ("550 5.3.0 system", Denied, Denied),
             ("552 5.3.4 too big", Denied, Denied),

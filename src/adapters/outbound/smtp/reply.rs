@@ -154,6 +154,8 @@ mod tests {
         for (text, status) in [
             ("5.1.1 nobody", Some((1, 1))),
             ("5.7.1: no", Some((7, 1))),
+            ("5.7.1. Access denied", Some((7, 1))),
+            ("<5.1.1> unknown", Some((1, 1))),
             ("5.7.1<news@example.org> no", Some((7, 1))),
             ("#5.1.0 Address rejected.", Some((1, 0))),
             ("sorry, no mailbox here (#5.1.1)", Some((1, 1))),
