@@ -61,8 +61,7 @@ pub async fn run(command: Command, form: OutputForm, args: &Args) -> Result<Done
         }
         Command::Ledger(LedgerCommand::Compact) => {
             ledger_dir(args)?;
-            let work = async |client: &Client| store::compact(client).await;
-            with_client(Client::open(args, false, form).await?, work).await
+            with_client(Client::open(args, false, form).await?, store::compact).await
         }
         Command::Migrate => store::migrate(form, args).await,
         Command::Move(consent) => store::move_to_store(consent, form, args).await,

@@ -55,12 +55,7 @@ impl Decision {
     /// visitor gets an answer without it.
     pub fn push(&mut self, standing: Standing) {
         let added = self.standings.try_push(standing);
-        debug_assert!(
-            added.is_ok(),
-            "{} is one policy too many for a request: raise POLICIES_PER_REQUEST_MAX in \
-             src/domain/decision.rs",
-            standing.policy.as_str()
-        );
+        debug_assert!(added.is_ok(), "raise POLICIES_PER_REQUEST_MAX");
     }
 
     /// Adds a later decision on the same request; its featured policy takes precedence.

@@ -57,11 +57,8 @@ pub struct DeliveryId([u8; 16]);
 impl DeliveryId {
     /// Id of an event at this time about the contact with this token.
     pub fn new(kind: DeliveryKind, token: &LeaveToken, at: Timestamp) -> Self {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(token.as_bytes());
-        hasher.update(&at.as_ms().to_be_bytes());
-        hasher.update(kind.as_str().as_bytes());
-        let hash = hasher.finalize();
+        let (at, kind) = (at.as_ms().to_be_bytes(), kind.as_str().as_bytes());
+        let hash = blake3::hash(&[&token.as_bytes()[..], &at, kind].concat());
         Self(*hash.as_bytes().first_chunk().unwrap_or(&[0; 16]))
     }
 

@@ -70,13 +70,8 @@ impl Representation {
 
 /// Hash of the concatenated `parts`, in hexadecimal digits.
 pub(super) fn fingerprint(parts: &[&[u8]]) -> String {
-    const BYTES: usize = 16;
-    let mut hasher = blake3::Hasher::new();
-    for part in parts {
-        hasher.update(part);
-    }
-    let mut digits = hasher.finalize().to_hex();
-    digits.truncate(2 * BYTES);
+    let mut digits = blake3::hash(&parts.concat()).to_hex();
+    digits.truncate(32);
     digits.to_string()
 }
 

@@ -40,7 +40,10 @@ pub async fn open_store(
     is_node: bool,
 ) -> Result<Arc<PostgresStore>, StoresError> {
     let settings = store_settings(args, secret)?;
-    let patience = is_node.then_some(START_PATIENCE).unwrap_or_default();
+    let patience = match is_node {
+        true => START_PATIENCE,
+        false => Duration::ZERO,
+    };
     Ok(PostgresStore::connect(&settings, Arc::clone(metrics), patience).await?)
 }
 
