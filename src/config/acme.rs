@@ -1,6 +1,6 @@
 //! The flags of the certificate ordered by the service itself.
 
-use url::{Host, Url};
+use url::Host;
 
 use super::values;
 use crate::domain::rootless;
@@ -37,33 +37,6 @@ impl AcmeArgs {
     /// The origin of the first name: authorities connect to port 443, so clients can, too.
     pub(super) fn origin(&self) -> Option<String> {
         self.domains.first().map(|name| format!("https://{name}"))
-    }
-
-    /// Checks that other flags don't contradict these.
-    pub(super) fn check(
-        &self,
-        base_url: Option<&str>,
-        has_files: bool,
-        has_store: bool,
-    ) -> Result<(), &'static str> {
-        if !self.is_given() {
-            return Ok(());
-        }
-        let host = base_url.and_then(|url| {
-            let url = Url::parse(url).ok()?;
-            url.host_str().map(str::to_owned)
-        });
-        let why = if has_files {
-            "--https-domain orders a certificate, and --tls-cert provides one: set only one of them"
-        } else if has_store {
-            "--https-domain cannot be used with --store: several nodes cannot each order the certificate; use a \
-             certificate at the load balancer, or files on each node with --tls-cert"
-        } else if host.is_some_and(|host| !self.domains.contains(&host)) {
-            "the host of --base-url must be an --https-domain: the certificate covers no other host"
-        } else {
-            return Ok(());
-        };
-        Err(why)
     }
 }
 

@@ -344,9 +344,7 @@ impl Args {
                     .to_owned(),
             );
         }
-        let (has_files, has_store) = (self.tls_cert.is_some(), self.engines.store.is_some());
-        self.acme
-            .check(self.base_url.as_deref(), has_files, has_store)?;
+        self.check_acme()?;
         if self.redirect_listen.is_some() {
             self.check_redirect()?;
         }
@@ -368,6 +366,27 @@ impl Args {
             _ => return Ok(()),
         };
         Err(missing.to_owned())
+    }
+
+    /// Checks that other flags don't contradict those of the certificate that the service orders.
+    fn check_acme(&self) -> Result<(), &'static str> {
+        let base_url = self.base_url.as_ref().and_then(|url| Url::parse(url).ok());
+        let host = base_url.as_ref().and_then(Url::host_str);
+        let why = match host {
+            _ if !self.acme.is_given() => return Ok(()),
+            _ if self.tls_cert.is_some() => {
+                "--https-domain orders a certificate, and --tls-cert provides one: set only one of them"
+            }
+            _ if self.engines.store.is_some() => {
+                "--https-domain cannot be used with --store: several nodes cannot each order the certificate; use a \
+                 certificate at the load balancer, or files on each node with --tls-cert"
+            }
+            Some(host) if !self.acme.domains.iter().any(|name| name == host) => {
+                "the host of --base-url must be an --https-domain: the certificate covers no other host"
+            }
+            Some(_) | None => return Ok(()),
+        };
+        Err(why)
     }
 
     /// Checks that an email can ask to confirm, and that its link leads to a service that listens on `bound`.

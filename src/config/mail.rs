@@ -11,6 +11,7 @@ use crate::domain::{Relay, RelaySecurity, Sender};
 /// The email account. Without `--smtp-url`, giving any of the others is an error.
 // A field's doc comment is the flag's help.
 #[derive(Clone, Debug, PartialEq, clap::Args)]
+#[group(requires_all = ["smtp_url", "mail_from"])]
 pub struct MailArgs {
     /// Mail relay, such as smtps://USER@HOST
     ///
@@ -20,23 +21,16 @@ pub struct MailArgs {
         hide_env_values = true,
         value_name = "URL",
         required = false,
-        requires = "mail_from",
         value_parser = relay
     )]
     pub smtp_url: Relay,
 
     /// File with the relay password; read at each login
-    #[arg(long, value_name = "FILE", requires = "smtp_url")]
+    #[arg(long, value_name = "FILE")]
     pub smtp_password_file: Option<PathBuf>,
 
     /// Sender, such as 'Example Ltd <news@example.com>'
-    #[arg(
-        long,
-        value_name = "SENDER",
-        required = false,
-        requires = "smtp_url",
-        value_parser = Sender::parse
-    )]
+    #[arg(long, value_name = "SENDER", required = false, value_parser = Sender::parse)]
     pub mail_from: Sender,
 }
 

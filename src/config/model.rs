@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ArgAction;
-use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use clap::builder::{BoolishValueParser, PossibleValuesParser, TypedValueParser as _};
 use serde_json::Value;
 
 use super::values;
@@ -12,6 +12,7 @@ use crate::domain::macros::hidden;
 
 /// The model's flags. Without `--model-url`, giving any of the others is an error.
 #[derive(Clone, Debug, PartialEq, clap::Args)]
+#[group(requires_all = ["url", "name"])]
 pub struct ModelArgs {
     /// Base URL of an OpenAI-compatible API
     ///
@@ -21,23 +22,16 @@ pub struct ModelArgs {
         hide_env_values = true,
         value_name = "URL",
         required = false,
-        requires = "name",
         value_parser = values::model_url
     )]
     pub url: String,
 
     /// Model name
-    #[arg(
-        long = "model",
-        value_name = "NAME",
-        required = false,
-        requires = "url",
-        value_parser = values::name
-    )]
+    #[arg(long = "model", value_name = "NAME", required = false, value_parser = values::name)]
     pub name: String,
 
     /// File with the API key
-    #[arg(long = "model-key-file", value_name = "FILE", requires = "url")]
+    #[arg(long = "model-key-file", value_name = "FILE")]
     pub key_file: Option<PathBuf>,
 
     /// Time limit for one answer of the model, from 1s to 5m
@@ -45,7 +39,6 @@ pub struct ModelArgs {
         long = "model-timeout",
         value_name = "TIME",
         default_value = "30s",
-        requires = "url",
         value_parser = values::model_timeout
     )]
     pub timeout: Duration,
@@ -55,7 +48,6 @@ pub struct ModelArgs {
         long = "model-concurrency",
         value_name = "COUNT",
         default_value_t = 64,
-        requires = "url",
         value_parser = clap::value_parser!(u16).range(1..=4096)
     )]
     pub concurrency: u16,
@@ -65,18 +57,13 @@ pub struct ModelArgs {
         long = "model-param",
         hide_env_values = true,
         value_name = "KEY=JSON",
-        requires = "url",
         value_delimiter = '\n',
         value_parser = param
     )]
     pub params: Vec<ModelParam>,
 
     /// Drop everything in an answer up to </think>
-    #[arg(
-        long = "model-thinks-first",
-        requires = "url",
-        value_parser = clap::builder::BoolishValueParser::new()
-    )]
+    #[arg(long = "model-thinks-first", value_parser = BoolishValueParser::new())]
     pub thinks_first: bool,
 
     /// While the model is unavailable: a 503, or a search of the pages, free of charge
@@ -85,13 +72,12 @@ pub struct ModelArgs {
         value_name = "none|guide",
         default_value = "none",
         action = ArgAction::Set,
-        requires = "url",
         value_parser = PossibleValuesParser::new(["none", "guide"]).map(|word| word == "guide")
     )]
     pub falls_back: bool,
 
     /// File with the model's system prompt [default: made from the pages]
-    #[arg(long = "assistant-prompt-file", value_name = "FILE", requires = "url")]
+    #[arg(long = "assistant-prompt-file", value_name = "FILE")]
     pub prompt_file: Option<PathBuf>,
 }
 

@@ -26,12 +26,9 @@ pub(crate) async fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
     let late = |_elapsed| io::Error::other("no connection within 5 seconds");
     let found = timeout(DEADLINE, lookup_host((host, port))).await;
     let addresses = found.map_err(late)??;
-    let mut start = Duration::ZERO;
-    let trials = addresses.map(|address| {
-        let delay = start;
-        start += HEAD_START;
+    let trials = addresses.zip(0..).map(|(address, nth)| {
         Box::pin(async move {
-            sleep(delay).await;
+            sleep(HEAD_START * nth).await;
             let connected = timeout(DEADLINE, connect_to(address)).await;
             connected.map_err(late)?
         })

@@ -74,7 +74,7 @@ async fn every_stream_that_is_none() {
         (refused(None, failed), "", "unusable", "\"server_error\""),
         (refused(None, "{\"code\": 502}"), "", "unusable", "\"502\""),
         (broken(role()), "", "unusable", "was cut off"),
-        (endless, "", "unusable", "too large"),
+        (endless, "", "unusable", "length limit exceeded"),
         (Script::json(503, &json!({})), "", "not started", "503"),
         (refused_late, "Hi", "started", "\"server_error\""),
         (broken(piece("Hi")), "Hi", "started", "was cut off"),

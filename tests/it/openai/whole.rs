@@ -94,7 +94,7 @@ async fn every_answer_that_is_not_what_was_asked_for() {
         (mislabelled, "answer", "Said"),
         (json(""), "unusable", "not JSON"),
         (html(200), "unusable", "not JSON"),
-        (json(&large), "unusable", "too large"),
+        (json(&large), "unusable", "length limit exceeded"),
         (broken, "unusable", "was cut off"),
         (Script::dropped(), "not started", "lost before the response"),
         (html(502), "not started", "server is unavailable"),

@@ -123,26 +123,19 @@ impl<'a> Round<'a> {
 
     /// Reads the body until the answer and its transfer are complete.
     async fn read(&mut self, body: Incoming, has_end: bool) -> Result<(), TurnFailure> {
-        let mut body = body.into_data_stream();
-        let mut read = 0;
+        let mut body = Limited::new(body, ANSWER_BYTES_MAX).into_data_stream();
         loop {
             let next = timeout_at(self.rest_until.unwrap_or(self.deadline), body.next()).await;
             let (events, is_end) = match next {
-                Ok(Some(Ok(bytes))) => {
-                    read += bytes.len();
-                    (self.events.push(&bytes), false)
-                }
+                Ok(Some(Ok(bytes))) => (self.events.push(&bytes), false),
                 _ if self.rest_until.is_some() => return Ok(()),
                 Ok(None) => (self.events.finish(), true),
                 Ok(Some(Err(error))) => {
-                    let cause = format!("the response was cut off: {}", root_cause(&error));
+                    let cause = format!("the response was cut off: {}", root_cause(&*error));
                     return Err(unusable(cause).into());
                 }
                 Err(_elapsed) => return Err(self.late()),
             };
-            if read > ANSWER_BYTES_MAX {
-                return Err(unusable("the answer is too large").into());
-            }
             let has_begun = self.events.is_json == Some(true) || !events.is_empty();
             if has_begun && !self.has_begun {
                 // The upstream is alive, whatever happens to this turn.

@@ -3,8 +3,7 @@
 use std::io::{self, ErrorKind::UnexpectedEof};
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use data_encoding::BASE64;
 use futures_util::TryFutureExt as _;
 use tokio::io::{
     AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader,
@@ -96,12 +95,13 @@ impl Connection {
         let offers = |mechanism| offered.iter().any(|offer| offer == mechanism);
         let secret;
         let answered = if offers("PLAIN") {
-            secret = STANDARD.encode(format!("\0{user}\0{password}"));
+            secret = BASE64.encode(format!("\0{user}\0{password}").as_bytes());
             self.command(&format!("AUTH PLAIN {secret}"), 2).await
         } else if offers("LOGIN") {
-            secret = STANDARD.encode(password);
+            secret = BASE64.encode(password.as_bytes());
             self.command("AUTH LOGIN", 3).await?;
-            self.exchange("AUTH", &STANDARD.encode(user), 3).await?;
+            self.exchange("AUTH", &BASE64.encode(user.as_bytes()), 3)
+                .await?;
             self.exchange("AUTH", &secret, 2).await
         } else {
             let others = match offered.as_slice() {

@@ -12,7 +12,6 @@ mod reply;
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
-use lettre::error::Error;
 use lettre::message::header::{HeaderName, HeaderValue};
 use lettre::message::{Mailbox, MultiPart};
 use lettre::{Address, Message};
@@ -145,7 +144,6 @@ async fn end(mut connection: Connection) {
 
 /// The email with this content (RFC 5322, MIME).
 fn written(letter: &Letter, sender: &Sender) -> Result<String, String> {
-    let in_words = |error: Error| error.to_string();
     let content = &letter.content;
     let from = address(&sender.address)?;
     let id = u128::from_be_bytes(letter.id);
@@ -166,7 +164,7 @@ fn written(letter: &Letter, sender: &Sender) -> Result<String, String> {
             .raw_header(post);
     }
     let body = MultiPart::alternative_plain_html(content.text.clone(), content.html.clone());
-    let message = message.multipart(body).map_err(in_words)?;
+    let message = message.multipart(body).map_err(|error| error.to_string())?;
     String::from_utf8(message.formatted()).map_err(|error| error.to_string())
 }
 

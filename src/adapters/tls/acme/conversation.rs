@@ -12,7 +12,6 @@ use instant_acme::{
     Account, AuthorizationStatus, BodyWrapper, BytesResponse, ChallengeType, Error, Identifier,
     NewAccount, NewOrder, Order, OrderStatus, RetryPolicy,
 };
-use rcgen::{CertificateParams, DistinguishedName, KeyPair};
 use tokio::time::timeout;
 
 use crate::adapters::lenient_json;
@@ -73,12 +72,6 @@ impl Refusal {
     /// True if this name is at fault, and others are not.
     pub(super) fn blames(&self, name: &str) -> bool {
         self.names.iter().any(|bad| is_same_host(bad, name))
-    }
-}
-
-impl From<rcgen::Error> for Refusal {
-    fn from(error: rcgen::Error) -> Self {
-        Self::new(error.to_string())
     }
 }
 
@@ -150,13 +143,9 @@ impl AcmeCertificate {
             }
             Err(error) => return Err(error.into()),
         }
-        let mut params = CertificateParams::new(names)?;
-        params.distinguished_name = DistinguishedName::new();
-        let key = KeyPair::generate()?;
-        let request = params.serialize_request(&key)?;
-        order.finalize_csr(request.der()).await?;
+        let key = order.finalize().await?;
         let chain = order.poll_certificate(&POLLS).await?;
-        Ok(format!("{}\n{}", chain.trim_end(), key.serialize_pem()))
+        Ok(format!("{}\n{key}", chain.trim_end()))
     }
 
     /// The stored account, or a new one.
@@ -200,7 +189,8 @@ impl AcmeCertificate {
                 return Err(Refusal::new(words));
             };
             let digest = challenge.key_authorization().digest();
-            let proof = proof(&name, digest.as_ref())?;
+            let proof = proof(&name, digest.as_ref());
+            let proof = proof.map_err(|error| Refusal::new(error.to_string()))?;
             self.proofs.write().insert(name, Arc::new(proof));
             challenge.set_ready().await?;
         }
