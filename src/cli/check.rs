@@ -59,7 +59,7 @@ pub(super) async fn check(
     let args = of_service.as_deref().unwrap_or(args);
     let settings = args.settings(args.listen);
     let site = wiring::site(args, &settings, problem::pages());
-    let made = site.as_ref().map(|_site| "all documents can be rendered");
+    let made = site.as_ref().map(|_site| "pages are valid");
     findings.add("site", made);
     if let Ok(site) = &site {
         findings.add("model", network::model(args, site, goes_out).await);
@@ -143,9 +143,9 @@ fn sign_ups(args: &Args) -> Checked {
     let told = "the webhook's URL and secret are valid";
     let webhook = wiring::newsletter_webhook(args);
     let goes = webhook.map(|webhook| match (webhook, args.newsletter_webhook_mode) {
-        (None, _) => format!("are stored in {place}"),
+        (None, _) => format!("stored in {place}"),
         (Some(_), WebhookMode::Queue) => {
-            format!("are stored in {place}, and the webhook is notified; {told}")
+            format!("stored in {place}, and the webhook is notified; {told}")
         }
         (Some(_), WebhookMode::Direct) => format!("are passed on and not stored; {told}"),
     });

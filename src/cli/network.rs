@@ -163,8 +163,8 @@ async fn proxy(base_url: &str, listen: SocketAddr, outside: &ProbeAnswer) -> Che
              proxy in --trusted-proxy",
         ),
         [Some(first), Some(second), Some(_)] if second + 1 == first => warning(
-            "requests through it count as the proxy's own: unless this machine's requests come from \
-             the same address, list the proxy in --trusted-proxy and have it send X-Forwarded-For",
+            "if there is one in front of the service, its visitors share one limit: list it in --trusted-proxy \
+             and have it send X-Forwarded-For",
         ),
         [Some(_), Some(_), Some(_)] => {
             ok("clients are distinguished, and cannot forge their address")
@@ -190,7 +190,7 @@ fn header<'a>(answer: &'a ProbeAnswer, name: &str) -> Option<&'a str> {
 pub(super) async fn model(args: &Args, site: &Site, asks: bool) -> Checked {
     let interrupt = CancellationToken::new();
     if args.model.is_none() {
-        return ok("none: answers come from the site's pages");
+        return ok("none: answers come from your pages");
     }
     if !asks {
         let client = wiring::model_client(args, site, &interrupt);
@@ -219,7 +219,7 @@ async fn webhook(args: &Args) -> Checked {
 pub(super) async fn mail(args: &Args, asks: bool) -> Checked {
     match wiring::mail_sender(args) {
         Ok(None) => ok("none: no email is sent"),
-        Ok(Some(_sender)) if !asks => ok("its account and files are valid; doctor connects to it"),
+        Ok(Some(_sender)) if !asks => ok("its settings are valid; doctor tests the connection"),
         Ok(Some(sender)) => {
             let accepted = "the relay accepts the account; `mail test ADDRESS` sends an email";
             sender.check().await.map(|()| accepted).into()

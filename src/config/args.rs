@@ -109,7 +109,7 @@ pub struct Args {
     #[arg(long, value_name = "URL|ADDRESS", value_parser = values::contact)]
     contact: Option<String>,
 
-    /// Question that the home page's chat offers as a button; repeatable up to six times [default: headings of your
+    /// Suggested question, shown as a button in the home page's chat; repeatable up to six times [default: headings of your
     /// pages]
     #[arg(
         long = "suggestion",
@@ -187,7 +187,7 @@ pub struct Args {
     )]
     pub trusted_proxies: Vec<IpNet>,
 
-    /// How long browsers insist on HTTPS after a visit, if --base-url is https
+    /// How long browsers must use HTTPS after a visit (only with an https --base-url)
     #[arg(long, value_name = "TIME|off", default_value = "365d", value_parser = values::hsts_max_age)]
     hsts: values::HstsMaxAge,
 
@@ -213,7 +213,7 @@ pub struct Args {
     #[command(flatten)]
     pub mail: Option<MailArgs>,
 
-    /// Maximum open connections, each using up to 32 KiB of memory; one network gets an eighth
+    /// Maximum open connections (up to 32 KiB of memory each); a single network may use an eighth of them
     #[arg(
         long = "max-connections",
         value_name = "COUNT",

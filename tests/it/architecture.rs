@@ -67,7 +67,8 @@ const CRATES: [(&str, &[&str]); 14] = [
             "cli/",
         ],
     ),
-    ("clap::", &["config/"]),
+    // Its styles colour the output.
+    ("clap::", &["config/", "cli/output.rs"]),
     (
         "tokio::",
         &[

@@ -22,8 +22,8 @@ fn text(reply: &Reply) -> &str {
 async fn a_mistyped_link_is_a_page_in_the_visitors_language() {
     let app = Setup::default().start();
     for (language, title) in [
-        ("en", "This page does not exist"),
-        ("de", "Diese Seite gibt es nicht"),
+        ("en", "Page not found"),
+        ("de", "Seite nicht gefunden"),
         ("fr-CA", "Cette page n’existe pas"),
         ("es", "Esta página no existe"),
     ] {

@@ -27,7 +27,7 @@ fn a_running_service_tells_what_it_has_done() {
     let shown = run("status", dir.path());
     for line in [
         "Service     running for ",
-        "\nModel       the search of this site's pages; chat turns: none\n",
+        "\nModel       a search of this site's pages; chat turns: none\n",
         "\nLast 24 h   1 sign-up, 0 chats, 2 requests\n",
         "\nOn disk     ledger.jsonl ",
         "\nRequests    2xx 1, 4xx 1\n",

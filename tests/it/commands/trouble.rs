@@ -223,14 +223,13 @@ fn root_leaves_no_files_in_the_directory_of_another_user() {
 
 #[test]
 fn a_service_of_another_version_is_named() {
-    const UNKNOWN: &str =
-        "{\"failure\":{\"kind\":\"unknown\",\"text\":\"I do not know that one\"}}\n\n";
+    const UNKNOWN: &str = "{\"kind\":\"unknown\",\"text\":\"I do not know that one\"}\n\n";
     let dir = private_dir();
     fs::write(dir.path().join("ledger.jsonl"), "").unwrap();
     for (answer, told) in [
         (UNKNOWN, "I do not know that one"),
-        ("{\"failure\":null}\n{}\n\n", "missing field"),
-        ("{}\n\n", "while parsing a value"),
+        ("null\n{}\n\n", "missing field"),
+        ("null\n\n", "while parsing a value"),
         ("HTTP/1.1 200 OK\r\n\r\n", "expected value"),
     ] {
         let socket = dir.path().join("admin.sock");

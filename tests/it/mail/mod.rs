@@ -137,7 +137,7 @@ async fn a_relay_that_cannot_be_reached_is_a_matter_of_the_account() {
     // Its last connections may still be in the kernel.
     tokio::task::yield_now().await;
     let error = sender.send(&to(), &mail).await.unwrap_err();
-    let told = "Connection refused (os error 111)";
+    let told = "cannot connect: Connection refused (os error 111)";
     assert_eq!(error, MailError::Account(told.to_owned()));
 }
 

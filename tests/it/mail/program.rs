@@ -73,7 +73,8 @@ async fn a_test_mail_that_is_not_taken_says_why() {
             Ran::of(&mut command).refused_in_a_line(1, told);
         };
         with(&refusing, "the relay replied 550 5.1.1 (address) is nobody");
-        let refused = "the account cannot be used: Connection refused (os error 111)";
+        let refused =
+            "the account cannot be used: cannot connect: Connection refused (os error 111)";
         with(&closed_address(), refused);
         let none = commands::run("mail test ada@example.com", dir);
         none.refused_in_a_line(2, "set --smtp-url and --mail-from");

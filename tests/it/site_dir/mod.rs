@@ -99,10 +99,11 @@ async fn a_page_of_the_operators_is_a_page_like_any_other() {
     assert!(vary.starts_with("Accept, Accept-Language"), "{vary}");
 
     let llms = body(&app, "/llms.txt").await;
-    let list = "\n## More pages\n\n\
+    let list = "\n## Pages\n\n\
+        - [Home page](http://landing.example/index.md): the page for visitors\n\
         - [About us](http://landing.example/about.md)\n\
         - [C 2](http://landing.example/c-2.md)\n\n\
-        ## Optional\n";
+        ## About the API\n";
     assert!(llms.contains(list), "{llms}");
     let sitemap = body(&app, "/sitemap.xml").await;
     assert!(sitemap.contains("<url><loc>http://landing.example/about</loc></url>\n"));

@@ -85,7 +85,7 @@ impl PassageModelClient {
 #[async_trait]
 impl ModelClient for PassageModelClient {
     fn name(&self) -> &str {
-        "the search of this site's pages"
+        "a search of this site's pages"
     }
 
     fn is_metered(&self) -> bool {

@@ -84,7 +84,9 @@ impl SmtpMailSender {
 
     async fn connect(&self) -> Result<Connection, Fault> {
         let relay = &self.settings.relay;
-        let mut connection = Connection::over(connect(&relay.host, relay.port).await?);
+        let stream = connect(&relay.host, relay.port).await;
+        let stream = stream.map_err(|error| Fault::new(format!("cannot connect: {error}")))?;
+        let mut connection = Connection::over(stream);
         let is_secure = relay.security == RelaySecurity::Tls;
         if is_secure {
             connection = connection.secured(&self.tls).await?;
