@@ -45,7 +45,8 @@ class LandingNewsletter extends LandingElement {
       element("input", { type: "hidden", name: "lang", value: this.message.language }),
       styled("div", "status", { role: "status" }),
     );
-    root.append(...this.introduction(), form, ...this.privacy());
+    const introduction = this.introduction();
+    root.append(...introduction, form, ...this.privacy());
     const shown = new Form(form, this.message);
     shown.onSubmit(async () => {
       // Whoever waits may type on.
@@ -61,6 +62,7 @@ class LandingNewsletter extends LandingElement {
       if (CONFIRMS) {
         // The inbox is next: of the form, what was said remains.
         form.replaceChildren(form.lastChild);
+        introduction.filter((part) => part.localName === "p").forEach((part) => part.remove());
         form.tabIndex = -1;
         form.focus();
       }
