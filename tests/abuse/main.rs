@@ -70,10 +70,8 @@ type Program = (&'static str, fn(Run) -> Result<String, String>);
 const PROGRAMS: &[Program] = &[
     ("fuzz-targets", fuzz::requests::targets),
     ("fuzz-headers", fuzz::requests::headers),
-    ("fuzz-forms", fuzz::requests::forms),
     ("fuzz-json", fuzz::requests::json),
     ("fuzz-heads", fuzz::heads::heads),
-    ("fuzz-upstream", fuzz::upstream::upstream),
     ("fuzz-ledger", fuzz::ledger::ledger),
     ("storage-power", storage::power::power),
     ("storage-kill", storage::kill::kill),

@@ -4,7 +4,6 @@
 pub(crate) mod heads;
 pub(crate) mod ledger;
 pub(crate) mod requests;
-pub(crate) mod upstream;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;

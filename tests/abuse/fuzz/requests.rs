@@ -17,7 +17,6 @@ const HEALTH: &str = "/api/v1/health";
 const CHAT: &str = "/api/v1/assistant/chat";
 const NEWSLETTER: &str = "/api/v1/newsletter";
 const TOKEN: &str = "/oauth2/token";
-const REVOKE: &str = "/agent/auth/revoke";
 
 /// A good input, and the path or the header that it is for.
 type Sample = (&'static str, Vec<u8>);
@@ -34,8 +33,6 @@ struct Target {
 struct Good {
     key: String,
     token: String,
-    client_id: String,
-    client_secret: String,
     /// Which has paid for one message.
     cookie: String,
 }
@@ -50,8 +47,6 @@ impl Good {
         Self {
             key: text(&key, "api_key"),
             token: text(&agent, "access_token"),
-            client_id: text(&agent, "client_id"),
-            client_secret: text(&agent, "client_secret"),
             cookie: app.send(chat).await.cookie(),
         }
     }
@@ -91,36 +86,6 @@ pub(crate) fn targets(run: Run) -> Result<String, String> {
             };
             Some(Call::new(method.parse().unwrap(), target))
         },
-    }
-    .fuzz(run)
-}
-
-pub(crate) fn forms(run: Run) -> Result<String, String> {
-    Target {
-        name: "forms",
-        samples: |good| {
-            let (id, secret) = (&good.client_id, &good.client_secret);
-            let grant = "grant_type=client_credentials";
-            let token = &good.token;
-            of([
-                (
-                    TOKEN,
-                    &format!("{grant}&client_id={id}&client_secret={secret}"),
-                ),
-                (TOKEN, &format!("{grant}&scope=public&client_id={id}")),
-                (
-                    TOKEN,
-                    &format!("client_id={id}&client%5Fsecret={secret}&{grant}"),
-                ),
-                (
-                    REVOKE,
-                    &format!("token={token}&token_type_hint=access_token"),
-                ),
-                (REVOKE, &format!("token={}", good.key)),
-                ("/oauth2/revoke", &format!("a+b=%41&token={token}")),
-            ])
-        },
-        call: |_, path, bytes| Some(Call::form(path, bytes.to_vec())),
     }
     .fuzz(run)
 }
