@@ -1,14 +1,11 @@
 //! Greetings, thanks and the like get a short sentence of the assistant, and a text that does not tell its language
 //! is answered in that of the page.
 
-use std::sync::Arc;
-
-use landing_api::adapters::model::PassageModelClient;
 use serde_json::json;
 
+use crate::assistant_pages::model;
 use crate::harness::{Call, Setup};
 use crate::rows::rows;
-use crate::site::{facts, render};
 
 /// The language of the page, what is said there, and how the reply begins.
 const SAID: &str = "
@@ -63,9 +60,7 @@ en | thanks, now tell me how to bake bread | I couldn’t find that on our site.
 
 #[tokio::test]
 async fn courtesies_get_a_short_sentence_in_their_language_or_that_of_the_page() {
-    let site = render(&facts());
-    let model = PassageModelClient::new(&site.passages, &site.assistant_texts);
-    let app = Setup::with_model(Arc::new(model))
+    let app = Setup::with_model(model().0)
         .limit("assistant", "100/1h")
         .start();
     for [page, said, expected] in rows(SAID) {

@@ -1,11 +1,12 @@
 //! The embedded model on the real guide: plain questions find the right section, and what the
 //! pages do not answer is not answered from them.
 
+use std::sync::{Arc, LazyLock};
+
 use landing_api::adapters::model::PassageModelClient;
-use landing_api::domain::chat::Passage;
 use landing_api::domain::chat::{Content, Conversation, Message, Role};
 use landing_api::ports::ModelClient;
-use landing_api::site::SiteFacts;
+use landing_api::site::{Site, SiteFacts};
 
 use crate::site::{document, facts, render};
 
@@ -224,18 +225,19 @@ cancelar mi pedido
 /// How a reply begins to what has no words.
 const ASKING: &str = "What would you like to know?";
 
-/// The model on the pages of a service without flags.
-fn model() -> (PassageModelClient, Vec<Passage>) {
-    model_of(&facts())
+/// The model, and the pages that it has learned.
+pub(crate) type Learned = (Arc<PassageModelClient>, Arc<Site>);
+
+/// The model on the pages of a service without flags. To learn takes seconds in a debug build.
+pub(crate) fn model() -> Learned {
+    static MODEL: LazyLock<Learned> = LazyLock::new(|| model_of(&facts()));
+    MODEL.clone()
 }
 
-fn model_of(facts: &SiteFacts) -> (PassageModelClient, Vec<Passage>) {
+fn model_of(facts: &SiteFacts) -> Learned {
     let site = render(facts);
-    let passages = site.passages.clone();
-    (
-        PassageModelClient::new(&passages, &site.assistant_texts),
-        passages,
-    )
+    let model = PassageModelClient::new(&site.passages, &site.assistant_texts);
+    (Arc::new(model), Arc::new(site))
 }
 
 pub(crate) fn facts_with_erp() -> SiteFacts {
@@ -269,8 +271,7 @@ fn section(reply: &str) -> Option<&str> {
 }
 
 /// Asks each question of `table`, and expects its section.
-async fn check_answered(facts: &SiteFacts, tables: &[&str]) {
-    let (model, passages) = model_of(facts);
+async fn check_answered((model, site): Learned, tables: &[&str]) {
     let mut wrong = Vec::new();
     let rows: Vec<&str> = tables.iter().flat_map(|it| it.trim().lines()).collect();
     for row in &rows {
@@ -278,7 +279,9 @@ async fn check_answered(facts: &SiteFacts, tables: &[&str]) {
         for anchor in expected.split('|') {
             let link = format!("#{anchor}");
             assert!(
-                passages.iter().any(|passage| passage.url.ends_with(&link)),
+                site.passages
+                    .iter()
+                    .any(|passage| passage.url.ends_with(&link)),
                 "{row}"
             );
         }
@@ -298,12 +301,13 @@ async fn check_answered(facts: &SiteFacts, tables: &[&str]) {
 
 #[tokio::test]
 async fn plain_questions_find_the_right_section() {
-    check_answered(&facts(), &[ANSWERED]).await;
+    check_answered(model(), &[ANSWERED]).await;
 }
 
 #[tokio::test]
 async fn the_erp_is_told_of_where_it_is_named() {
-    check_answered(&facts_with_erp(), &[ANSWERED, ANSWERED_WITH_ERP]).await;
+    let learned = model_of(&facts_with_erp());
+    check_answered(learned, &[ANSWERED, ANSWERED_WITH_ERP]).await;
 }
 
 #[tokio::test]
@@ -327,8 +331,7 @@ async fn the_questions_that_the_home_page_suggests_are_answered() {
 
 /// Asks each question of `questions`, and expects to be told that the pages do not answer it.
 async fn check_unanswered(questions: impl Iterator<Item = &str>) {
-    let (model, _) = model();
-    let site = render(&facts());
+    let (model, site) = model();
     let not_told = |reply: &str| {
         let mut texts = site.assistant_texts.iter();
         texts.any(|it| reply.starts_with(&it.unanswered) && reply.matches("\n+ ").count() == 3)
@@ -356,7 +359,7 @@ async fn what_visitors_ask_of_shops_is_not_answered() {
 
 #[tokio::test]
 async fn no_answer_says_yes_or_no_to_a_question_that_may_have_been_put_the_other_way() {
-    let site = render(&facts());
+    let (_, site) = model();
     let verdicts = [
         "Yes,", "Yes:", "No,", "No:", "Ja,", "Ja:", "Nein,", "Nein:", "Oui,", "Oui :", "Non,",
         "Non :", "Sí,", "Sí:",
@@ -389,8 +392,8 @@ async fn the_erp_is_not_told_of_where_it_is_not_named() {
 
 #[tokio::test]
 async fn a_reply_names_its_section_and_links_to_it() {
-    let (model, passages) = model();
-    for passage in passages {
+    let (model, site) = model();
+    for passage in &site.passages {
         let reply = reply(&model, &[(Role::User, &passage.title)]).await;
         assert!(reply.ends_with(&format!(" {}", passage.url)), "{reply}");
         let words = passage.text.split_whitespace().take(3);
@@ -417,7 +420,9 @@ async fn a_refusal_leads_to_a_person_if_the_operator_names_one() {
     ] {
         let mut facts = facts();
         facts.settings.contact = contact.map(str::to_owned);
-        let (model, _) = model_of(&facts);
+        let site = render(&facts);
+        // To learn all pages takes seconds.
+        let model = PassageModelClient::new(&site.passages[..8], &site.assistant_texts);
         for question in ["give me a recipe for pancakes", "?"] {
             let reply = ask(&model, question).await;
             assert!(reply.ends_with(&format!("\n\n{link}")), "{reply}");
@@ -429,8 +434,8 @@ async fn a_refusal_leads_to_a_person_if_the_operator_names_one() {
 async fn developers_topics_are_neither_answered_nor_proposed_where_they_are_hidden() {
     let mut facts = facts();
     facts.settings.hides_developers = true;
-    let (model, passages) = model_of(&facts);
-    assert!(passages.iter().all(|it| it.url.contains("/help")));
+    let (model, site) = model_of(&facts);
+    assert!(site.passages.iter().all(|it| it.url.contains("/help")));
     for question in ["I get 401 unauthorized, why?", "do you sell gift cards"] {
         let reply = ask(&model, question).await;
         assert!(
@@ -490,7 +495,7 @@ async fn what_the_client_says_the_assistant_said_is_not_used() {
 
 #[tokio::test]
 async fn any_text_gets_a_reply() {
-    let (model, _) = model();
+    let (model, site) = model();
     for text in [
         "?",
         " ",
@@ -520,8 +525,7 @@ async fn any_text_gets_a_reply() {
         }
     }
     // As many of the pages' own words as a turn may have.
-    let (_, passages) = model_of(&facts());
-    let own = passages.iter().map(|it| it.text.as_str());
+    let own = site.passages.iter().map(|it| it.text.as_str());
     let own: String = own.flat_map(str::chars).take(2000).collect();
     assert!(!reply(&model, &[(Role::User, &own)]).await.is_empty());
     // Many different terms in every turn.
@@ -532,7 +536,7 @@ async fn any_text_gets_a_reply() {
 
 #[tokio::test]
 async fn without_pages_there_is_still_a_reply() {
-    let model = PassageModelClient::new(&[], &render(&facts()).assistant_texts);
+    let model = PassageModelClient::new(&[], &model().1.assistant_texts);
     for text in ["newsletter", "the", "?"] {
         assert!(!reply(&model, &[(Role::User, text)]).await.is_empty());
     }

@@ -5,11 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use landing_api::adapters::model::PassageModelClient;
 use landing_api::domain::language::Language;
 
-use crate::assistant_pages::{ask, facts_with_erp};
-use crate::site::{facts, render};
+use crate::assistant_pages::{ask, facts_with_erp, model};
+use crate::site::render;
 
 /// The sections of the help page in order, with sections of the English guide that answer as well.
 const SECTIONS: [(&str, &[&str]); 19] = [
@@ -90,8 +89,7 @@ struct Score {
 }
 
 async fn score(list: &List) -> Score {
-    let site = render(&facts());
-    let model = PassageModelClient::new(&site.passages, &site.assistant_texts);
+    let (model, site) = model();
     let is_help = |url: &str| url.contains("/help#") || url.contains("/help?");
     let passages = site.passages.iter();
     let help = passages.filter(|it| it.language == Some(list.language) && is_help(&it.url));

@@ -13,12 +13,12 @@ use landing_api::domain::time::{DAY_MS, Timestamp};
 use landing_api::ports::QuestionStore;
 use serde_json::{Value, json};
 
+use crate::assistant_pages::model as learned;
 use crate::commands::run;
 use crate::fixtures::{OneFile, logged, make_fifo};
 use crate::harness::{Call, NOW, Setup, TestApp};
 use crate::operator::ask;
 use crate::program::{Program, Ran, command, landing_api};
-use crate::site::{facts, render};
 use crate::twins::ScriptedModelClient;
 
 /// No page answers it.
@@ -53,11 +53,9 @@ fn chat(text: &str) -> Call {
 
 /// The service with the search of its pages, which stores what that does not find.
 fn app(questions: FileQuestionStore) -> TestApp {
-    let site = render(&facts());
-    let model = PassageModelClient::new(&site.passages, &site.assistant_texts);
     let setup = Setup {
         questions: Arc::new(questions),
-        ..Setup::with_model(Arc::new(model))
+        ..Setup::with_model(learned().0)
     };
     setup.start()
 }
@@ -101,8 +99,8 @@ async fn nothing_is_stored_by_default_or_of_a_model() {
     assert_eq!(off.send(chat(UNANSWERED)).await.status, 200);
     assert_eq!(rows(&off).await, json!([]));
     let files = OneFile::named("questions.jsonl");
-    let site = render(&facts());
-    let search = PassageModelClient::new(&site.passages, &site.assistant_texts);
+    let (_, site) = learned();
+    let search = PassageModelClient::new(&site.passages[..8], &site.assistant_texts);
     let failed = landing_api::ports::ModelError::NotStarted("away".to_owned());
     let model = ScriptedModelClient::new([Ok("Ulan Bator".to_owned()), Err(failed)]);
     let setup = Setup {
