@@ -4,7 +4,7 @@ use rustix::process::Signal;
 use tokio::net::TcpStream;
 
 use crate::parts::{CHAT_STATUS, DRAFT, ESCAPE, LEFT, SEND};
-use crate::upstream::{Script, Step, Upstream, end, piece};
+use crate::upstream::{Script, Then, Upstream, end, piece};
 use crate::{visit_at, visit_with_model};
 
 fn turns(count: usize) -> String {
@@ -78,7 +78,7 @@ async fn an_answer_grows_as_text_and_is_read_out_whole() {
     ];
     let pieces = pieces.map(piece);
     let whole = Script::stream(pieces.iter().cloned().chain([end()]));
-    let growing = Script::stream(pieces[..2].to_vec()).then(Step::Hang);
+    let growing = Script::stream(pieces[..2].to_vec()).then(Then::Hold);
     let upstream = Upstream::start([whole.clone(), growing]).await;
     let visit = visit_with_model(&upstream.base_url()).await;
     let page = &visit.browser;
@@ -122,7 +122,7 @@ async fn an_answer_grows_as_text_and_is_read_out_whole() {
     upstream.script([whole]);
     page.ask("Third?").await;
     page.until(&turns(6)).await;
-    let asked = upstream.asked().pop().unwrap().body.to_string();
+    let asked = upstream.requests().pop().unwrap().json().to_string();
     for (question, is_there) in [("First?", true), ("Second?", false), ("Third?", true)] {
         assert_eq!(asked.contains(question), is_there, "{asked}");
     }
@@ -135,8 +135,8 @@ async fn an_answer_that_breaks_off_says_so() {
     let begun = Script::stream([piece(text)]);
     let upstream = Upstream::start([
         Script::stream([piece(text), end()]),
-        begun.clone().then(Step::Break),
-        begun.then(Step::Hang),
+        begun.clone().then(Then::Close),
+        begun.then(Then::Hold),
     ])
     .await;
     let visit = visit_with_model(&upstream.base_url()).await;

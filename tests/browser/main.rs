@@ -22,6 +22,9 @@ mod parts;
 #[path = "../it/program.rs"]
 #[allow(dead_code, reason = "the other tests do more with it")]
 mod program;
+#[path = "../it/provider.rs"]
+#[allow(dead_code, reason = "the other tests do more with it")]
+mod provider;
 mod script;
 mod talk;
 mod trouble;

@@ -43,7 +43,4 @@ mod starts;
 #[path = "../support/mod.rs"]
 #[allow(dead_code, unused_imports, reason = "the other tests do more with it")]
 mod twins;
-#[path = "../it/openai/upstream.rs"]
-#[allow(dead_code, reason = "the other tests do more with it")]
-mod upstream;
 mod window_script;
