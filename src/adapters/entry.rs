@@ -97,10 +97,8 @@ wire! {
     SignUpWay as String: |way| way.as_str().to_owned(), |name| Self::from_name(&name);
     Language as String: |language| language.tag().to_owned(), |tag| Self::of_tag(&tag);
     Source as String: |name| name.as_str().to_owned(), |text| Self::parse(&text);
-    Consent as ConsentJson: |consent| ConsentJson(consent.clone()), |json| Some(json.0);
-    Confirmation as ConfirmationJson: |given| ConfirmationJson(given.clone()), |json| Some(json.0);
-    Signers as Vec<SignerJson>: |signers| signers.iter().copied().map(SignerJson).collect(),
-        |json| Some(json.into_iter().map(|signer| signer.0).collect());
+    Signers as Vec<SignerJson>: |signers| signers.iter().map(Origin::to_json).collect(),
+        |json| json.into_iter().map(Origin::from_json).collect();
 }
 
 impl<T: Wire> Wire for Option<T> {
@@ -202,7 +200,9 @@ pub(crate) struct TombstoneEntry {
 macro_rules! alone {
     ($($name:ident: $of:ty as $entry:literal,)+) => {
         $(#[derive(Serialize, Deserialize)]
-        pub(crate) struct $name(#[serde(with = $entry)] pub(crate) $of);)+
+        pub(crate) struct $name(#[serde(with = $entry)] $of);
+
+        wire! { $of as $name: |value| $name(value.clone()), |json| Some(json.0); })+
     };
 }
 

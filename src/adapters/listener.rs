@@ -16,17 +16,11 @@ const BACKLOG: i32 = 4096;
 #[derive(Debug)]
 pub struct PublicSocket(Socket);
 
-impl From<TcpListener> for PublicSocket {
-    fn from(passed: TcpListener) -> Self {
-        Self(passed.into())
-    }
-}
-
 impl PublicSocket {
     /// The `passed` socket, or a new one bound to `address`.
     pub fn open(passed: Option<TcpListener>, address: SocketAddr) -> io::Result<Self> {
         match passed {
-            Some(listener) => Ok(listener.into()),
+            Some(listener) => Ok(Self(listener.into())),
             None => bind(address)
                 .map(Self)
                 .map_err(|error| cannot_listen(address, &error)),

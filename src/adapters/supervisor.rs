@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use tokio::pin;
 use tokio::task::JoinHandle;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::metrics::Metrics;
@@ -52,10 +52,7 @@ pub fn supervise<W: Future<Output = ()> + Send + 'static>(
                 pause_s = pause.as_secs(),
                 "a worker ended and is restarted"
             );
-            tokio::select! {
-                () = sleep(pause) => {}
-                () = stop.cancelled() => {}
-            }
+            let _ = timeout(pause, stop.cancelled()).await;
             pause = (pause * 2).min(PAUSE_MAX);
         }
     })

@@ -82,8 +82,8 @@ pub(super) async fn run(
 /// Shows the status of the service of `args`.
 async fn show_status(args: &Args, client: &Client) -> Result<Done, CommandError> {
     let mut report: Map<String, Value> = client.one(status::SHOW, json!({})).await?;
-    let sizes = args.data_dir.as_deref().map(sizes).transpose()?;
-    let files = sizes.unwrap_or_default().into_iter();
+    let sizes = args.data_dir.as_deref().map(sizes).unwrap_or_default();
+    let files = sizes.into_iter();
     let files = files.map(|(name, bytes)| json!({ "name": name, "bytes": bytes }));
     report.insert("files".to_owned(), files.collect());
     if !client.is_running() {

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 
-use crate::adapters::cluster::postgres::{Filling, Migration, PostgresStore, Stored, counts_of};
+use crate::adapters::cluster::postgres::{
+    DedicatedConnection, Migration, PostgresStore, Stored, counts_of,
+};
 use crate::adapters::files::SystemFiles;
 use crate::adapters::files::backup::{self, Written};
 use crate::adapters::files::counts::FileCountStore;
@@ -186,7 +188,7 @@ async fn copy(
 
 /// Copies a list, and returns its length.
 async fn copy_all<T: Stored + Send + 'static>(
-    filling: &Filling,
+    filling: &DedicatedConnection,
     mut pages: PageStream<T>,
 ) -> Result<u64, StoreError> {
     let mut count = 0;

@@ -329,12 +329,6 @@ impl Metrics {
         }
     }
 
-    /// Records a batch of this many changes that the ledger has made durable.
-    pub fn record_commit(&self, changes: usize, duration: Duration) {
-        self.ledger.changes.add(changes as u64);
-        self.ledger.durations.record(duration);
-    }
-
     /// The difference between the totals and the hourly counts.
     pub fn not_yet_counted(&self) -> Counts {
         self.totals().since(&self.counted_by_hour.lock())

@@ -63,7 +63,7 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    pub(super) fn record(&self, duration: Duration) {
+    pub fn record(&self, duration: Duration) {
         let value_us = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
         let index = BOUNDS_US.iter().take_while(|max| **max < value_us).count();
         if let Some(bucket) = self.buckets.get(index) {

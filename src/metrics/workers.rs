@@ -32,13 +32,6 @@ names! {
     }
 }
 
-impl Worker {
-    /// True if clients rely on its work.
-    const fn holds_work(self) -> bool {
-        matches!(self, Self::Webhook | Self::Mail | Self::Trimming)
-    }
-}
-
 /// The health of one worker.
 #[derive(Debug, Default)]
 pub struct WorkerHealth {
@@ -85,7 +78,8 @@ impl WorkerMetrics {
     pub fn are_healthy(&self) -> bool {
         self.all().all(|(worker, health)| {
             let is_recent = |since: Instant| since.elapsed() < FAILING_AFTER;
-            !worker.holds_work() || health.failing_since.lock().is_none_or(is_recent)
+            let holds_work = matches!(worker, Worker::Webhook | Worker::Mail | Worker::Trimming);
+            !holds_work || health.failing_since.lock().is_none_or(is_recent)
         })
     }
 }

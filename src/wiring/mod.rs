@@ -17,7 +17,8 @@ use crate::adapters::cluster::postgres::PostgresOpenError;
 use crate::adapters::files::OpenError;
 use crate::adapters::files::data_dir::TLS;
 use crate::adapters::files::operator_file::{self, PasswordFile};
-use crate::adapters::files::site_dir::{self, SiteDir};
+use crate::adapters::files::read_up_to;
+use crate::adapters::files::site_dir::{self, IMAGE_BYTES_MAX, SiteDir};
 use crate::adapters::model::PassageModelClient;
 use crate::adapters::model::openai::{
     OpenAiModelClient, OpenAiSettings, bearer_token, chat_completions, page_prompt,
@@ -61,7 +62,7 @@ pub fn site(args: &Args, settings: &Settings, problems: &[ProblemPage]) -> Resul
     let image =
         |flag: &str, path: &Option<PathBuf>, parse: fn(Vec<u8>) -> Result<Image, String>| {
             let path = path.as_ref()?;
-            let bytes = operator_file::read_image(path).map_err(|error| error.to_string());
+            let bytes = read_up_to(path, IMAGE_BYTES_MAX).map_err(|error| error.to_string());
             Some(bytes.and_then(parse).map_err(at(flag, path)))
         };
     let facts = SiteFacts {

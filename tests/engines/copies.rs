@@ -1,12 +1,12 @@
 //! What a move copies into PostgreSQL, imports of many rows, and what upkeep deletes.
 
-use landing_api::adapters::cluster::postgres::{Filling, PostgresStore, counts_of};
+use landing_api::adapters::cluster::postgres::{PostgresStore, counts_of};
 use landing_api::adapters::system::SystemClock;
 use landing_api::domain::consent::Confirmation;
 use landing_api::domain::contact::{Contact, ImportOutcome, SignUp, Subscription, Tombstone};
 use landing_api::domain::credential::KeyRecord;
 use landing_api::domain::delivery::{Channel, DeliveryKind};
-use landing_api::domain::hourly_counts::Hour;
+use landing_api::domain::hourly_counts::{Counts, Hour};
 use landing_api::domain::secret::Secret;
 use landing_api::domain::time::{DAY_MS, Timestamp};
 use landing_api::domain::{Registration, RevokedRegistration};
@@ -83,10 +83,12 @@ async fn a_copy_is_all_or_nothing_and_keeps_order_times_and_signers() {
         filling.add(keys().to_vec()).await.unwrap();
         filling.add(revocations().to_vec()).await.unwrap();
         filling.add(tombstones.to_vec()).await.unwrap();
-        let rows = hours
+        let empty = (Hour::of(START), Counts::default());
+        let counted = [hours[0], empty, hours[1]];
+        let counted = counted
             .iter()
             .flat_map(|(hour, counts)| counts_of(*hour, counts));
-        filling.add(rows.collect()).await.unwrap();
+        filling.add(counted.collect()).await.unwrap();
         filling.add::<Contact>(Vec::new()).await.unwrap();
         assert_eq!(filling.is_empty().await, Ok(false));
         if !is_kept {
@@ -206,7 +208,7 @@ async fn a_copy_is_refused_by_what_is_there_and_brings_signers_that_are_known() 
         panic!("there are ten");
     };
     let fill = async |contact: &Contact| {
-        let filling: Filling = store.begin_filling().await.unwrap();
+        let filling = store.begin_filling().await.unwrap();
         filling.add(vec![contact.clone()]).await?;
         filling.commit().await
     };

@@ -96,7 +96,9 @@ async fn numbers_are_those_that_were_counted() {
     for _ in 0..2 {
         app.send(Call::sign_up("ada@example.com")).await;
     }
-    app.metrics.record_commit(3, Duration::from_millis(4));
+    app.metrics.ledger.changes.add(3);
+    let commits = &app.metrics.ledger.durations;
+    commits.record(Duration::from_millis(4));
     let (_, text) = metrics(&app, "").await;
     let samples = samples(&text);
     for line in COUNTED.trim().lines() {

@@ -4,6 +4,7 @@
 //! the database is unavailable, results are used for longer. Revocations made here take effect here at once.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -21,12 +22,10 @@ const LEN_MAX: usize = 65_536;
 
 /// The results of lookups of one kind. Unknown credentials are not cached: anybody can make them up, and another node
 /// may issue one at any moment.
-pub struct CredentialCache<V>(Mutex<Answers<V>>);
-
-struct Answers<V> {
-    known: HashMap<Fingerprint, Answer<V>>,
+pub struct CredentialCache<V> {
+    known: Mutex<HashMap<Fingerprint, Answer<V>>>,
     /// Number of removals. A result requested before one may be out of date.
-    removals: u64,
+    removals: AtomicU64,
 }
 
 /// A result from the database.
@@ -41,8 +40,8 @@ struct Answer<V> {
 
 impl<V> Default for CredentialCache<V> {
     fn default() -> Self {
-        let (known, removals) = (HashMap::new(), 0);
-        Self(Mutex::new(Answers { known, removals }))
+        let (known, removals) = (Mutex::default(), AtomicU64::default());
+        Self { known, removals }
     }
 }
 
@@ -54,10 +53,8 @@ impl<V: Clone> CredentialCache<V> {
         fingerprint: Fingerprint,
         ask: impl Future<Output = Result<Option<V>, StoreError>>,
     ) -> Result<Option<V>, StoreError> {
-        let (known, removals) = {
-            let answers = self.0.lock();
-            (answers.known.get(&fingerprint).cloned(), answers.removals)
-        };
+        let removals = self.removals.load(SeqCst);
+        let known = self.known.lock().get(&fingerprint).cloned();
         let known = known.filter(|answer| answer.given_at.elapsed() <= STALE_MAX);
         if let Some(answer) = &known
             && answer.asked_at.elapsed() < FRESH_MAX
@@ -73,29 +70,28 @@ impl<V: Clone> CredentialCache<V> {
             }
             (Err(error), _) => return Err(error),
         };
-        let mut answers = self.0.lock();
+        let mut known = self.known.lock();
         if let Some(value) = value.clone()
-            && answers.removals == removals
+            && self.removals.load(SeqCst) == removals
         {
             // Finding the oldest would cost more than looking each up again.
-            if answers.known.len() >= LEN_MAX {
-                answers.known.clear();
+            if known.len() >= LEN_MAX {
+                known.clear();
             }
             let answer = Answer {
                 value,
                 given_at,
                 asked_at,
             };
-            answers.known.insert(fingerprint, answer);
+            known.insert(fingerprint, answer);
         }
         Ok(value)
     }
 
     /// Drops the result for a credential that may just have been revoked.
     pub fn forget(&self, fingerprint: &Fingerprint) {
-        let mut answers = self.0.lock();
-        answers.removals += 1;
-        answers.known.remove(fingerprint);
+        self.removals.fetch_add(1, SeqCst);
+        self.known.lock().remove(fingerprint);
     }
 }
 
@@ -112,8 +108,8 @@ mod tests {
             let print = Fingerprint::from_bytes(bytes);
             let found = cache.look_up(print, async { Ok(Some(number)) });
             assert_eq!(found.await, Ok(Some(number)));
-            let answers = cache.0.lock();
-            assert!(answers.known.contains_key(&print) && answers.known.len() <= LEN_MAX);
+            let known = cache.known.lock();
+            assert!(known.contains_key(&print) && known.len() <= LEN_MAX);
         }
     }
 }

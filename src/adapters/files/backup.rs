@@ -28,7 +28,7 @@ use serde::Serialize;
 use tar::{Archive, Builder, Entry, EntryType, Header};
 
 use crate::adapters::files::data_dir::{
-    BACKED_UP, MARK, RESTORING, SECRET, create_private, lock, refuse_foreign,
+    BACKED_UP, MARK, RESTORING, SECRET, create_empty, create_private, lock, refuse_foreign,
 };
 use crate::adapters::files::part_file::PartFile;
 use crate::adapters::files::{
@@ -173,9 +173,7 @@ pub fn restore(files: &dyn Files, path: &Path, archive: impl Read) -> Result<Res
             path.display()
         )));
     }
-    let begun = files.create(&marker).and_then(|mut file| file.sync());
-    let begun = begun.and_then(|()| sync_parent(files, &marker));
-    begun.map_err(OpenError::io("create", &marker))?;
+    create_empty(files, &marker).map_err(OpenError::io("create", &marker))?;
     let restored = restore_in(files, path, archive).map_err(|cause| match clear(path) {
         Ok(()) => cause,
         Err(left) => OpenError::Refused(format!("{cause}; its files were not removed: {left}")),

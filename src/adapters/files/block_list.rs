@@ -18,20 +18,17 @@ use crate::domain::{Block, BlockedAddresses, BlockedNetwork, Timestamp};
 use crate::ports::{BlockList, StoreError};
 
 use crate::adapters::files::OpenError;
-use crate::adapters::files::small_file::{SmallFile, in_background, json_lines, read_lines};
+use crate::adapters::files::small_file::{SmallFile, json_lines, read_lines};
 
 /// Largest file that is read: about ten times as many networks as the operator may block.
 pub(crate) const FILE_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
 /// Blocked networks, in a file.
 #[derive(Debug)]
-pub struct FileBlockList(Arc<BlockFile>);
-
-#[derive(Debug)]
-struct BlockFile {
+pub struct FileBlockList {
     /// True once anything was blocked. Checked before the lock, whose counter all cores would write to.
-    has_blocks: AtomicBool,
-    blocks: SmallFile<Blocks>,
+    has_blocks: Arc<AtomicBool>,
+    blocks: Arc<SmallFile<Blocks>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -64,38 +61,35 @@ impl FileBlockList {
             addresses: BlockedAddresses::default(),
         };
         blocks.unite();
-        Ok(Self(Arc::new(BlockFile {
-            has_blocks: AtomicBool::new(!blocks.addresses.is_empty()),
-            blocks: SmallFile::new(path, blocks, Blocks::to_lines),
-        })))
+        Ok(Self {
+            has_blocks: Arc::new(AtomicBool::new(!blocks.addresses.is_empty())),
+            blocks: SmallFile::new("blocks", path, blocks, Blocks::to_lines),
+        })
     }
 
     async fn change(
         &self,
         change: impl FnOnce(&mut BTreeMap<BlockedNetwork, Timestamp>) -> bool + Send + 'static,
     ) -> Result<bool, StoreError> {
-        let file = Arc::clone(&self.0);
-        let changing = move || {
-            file.blocks.change(|blocks| {
-                let is_changed = change(&mut blocks.added);
-                blocks.unite();
-                let has_blocks = !blocks.addresses.is_empty();
-                file.has_blocks.fetch_or(has_blocks, Relaxed);
-                is_changed
-            })
-        };
-        in_background("blocks", changing).await
+        let has_blocks = Arc::clone(&self.has_blocks);
+        let changed = self.blocks.change(move |blocks| {
+            let is_changed = change(&mut blocks.added);
+            blocks.unite();
+            has_blocks.fetch_or(!blocks.addresses.is_empty(), Relaxed);
+            is_changed
+        });
+        changed.await
     }
 }
 
 #[async_trait]
 impl BlockList for FileBlockList {
     fn is_blocked(&self, address: IpAddr) -> bool {
-        self.0.has_blocks.load(Relaxed) && self.0.blocks.read().addresses.contains(address)
+        self.has_blocks.load(Relaxed) && self.blocks.read().addresses.contains(address)
     }
 
     fn list(&self) -> Vec<Block> {
-        let added = self.0.blocks.read().added.clone().into_iter();
+        let added = self.blocks.read().added.clone().into_iter();
         added
             .map(|(network, since)| Block { network, since })
             .collect()

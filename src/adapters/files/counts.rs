@@ -17,14 +17,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
-use tokio::time::sleep;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::{Counted, Counts, Hour, HourlyCounts, KEPT_HOURS};
 use crate::metrics::Metrics;
 use crate::ports::{Clock, CountStore, StoreError};
 
-use crate::adapters::files::small_file::{SmallFile, in_background, json_lines, read_lines};
+use crate::adapters::files::small_file::{SmallFile, json_lines, read_lines};
 use crate::adapters::files::{Files as _, SystemFiles};
 
 /// A process that is killed loses the counts since the last write.
@@ -77,26 +77,21 @@ impl FileCountStore {
                 );
             }
         }
-        Self(Arc::new(SmallFile::new(
-            Some(path.to_owned()),
-            hours,
-            to_lines,
-        )))
+        let path = Some(path.to_owned());
+        Self(SmallFile::new("counts", path, hours, to_lines))
     }
 }
 
 #[async_trait]
 impl CountStore for FileCountStore {
     async fn add(&self, hour: Hour, counts: &Counts) -> Result<(), StoreError> {
-        let (file, counts) = (Arc::clone(&self.0), *counts);
-        let adding = move || {
-            file.change(|hours| {
-                hours.entry(hour).or_default().add_all(&counts);
-                *hours = hours.split_off(&hour.minus(KEPT_HOURS).next());
-                true
-            })
-        };
-        in_background("counts", adding).await.map(drop)
+        let counts = *counts;
+        let added = self.0.change(move |hours| {
+            hours.entry(hour).or_default().add_all(&counts);
+            *hours = hours.split_off(&hour.minus(KEPT_HOURS).next());
+            true
+        });
+        added.await.map(drop)
     }
 
     async fn list(&self, since: Hour, until: Hour) -> Result<HourlyCounts, StoreError> {
@@ -138,10 +133,7 @@ pub async fn record_hourly(
 ) {
     let mut is_failing = false;
     while !stop.is_cancelled() {
-        tokio::select! {
-            () = sleep(INTERVAL) => {}
-            () = stop.cancelled() => {}
-        }
+        let _ = timeout(INTERVAL, stop.cancelled()).await;
         let new = metrics.not_yet_counted();
         if new.is_zero() {
             continue;

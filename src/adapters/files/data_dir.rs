@@ -83,8 +83,8 @@ pub(crate) fn held(path: &Path, channel: Channel) -> PathBuf {
     path.join(format!("held-{}", channel.as_str()))
 }
 
-/// Creates a file that holds a channel.
-pub(crate) fn mark_held(files: &dyn Files, path: &Path) -> io::Result<()> {
+/// Creates an empty file, durably: one that holds a channel, or marks a restore.
+pub(crate) fn create_empty(files: &dyn Files, path: &Path) -> io::Result<()> {
     files.create(path)?.sync()?;
     sync_parent(files, path)
 }
@@ -189,8 +189,10 @@ impl DataDir {
             refuse_if_lost(directory)?;
         }
         let found = read_secret(&path)?;
+        let accepted = directory.join(ACCEPT_NEW_SECRET);
+        let is_accepted = accepted.try_exists();
         if let Some(preview) = preview.filter(|preview| preview.has_events)
-            && !exists(&directory.join(ACCEPT_NEW_SECRET))?
+            && !is_accepted.map_err(OpenError::io("look at", &accepted))?
         {
             match (&found, preview.head) {
                 (None, _) => {
@@ -253,18 +255,10 @@ pub fn create_and_lock(files: &dyn Files, path: &Path) -> Result<NodeLock, OpenE
     Ok(lock)
 }
 
-/// The sizes in bytes of the entries in the data directory at `path`, by name. Missing ones are left out.
-///
-/// # Errors
-/// When the size of an entry cannot be read.
-pub fn sizes(path: &Path) -> io::Result<Vec<(String, u64)>> {
-    let mut sizes = Vec::new();
-    for name in MEASURED {
-        if let Some(metadata) = if_there(fs::metadata(path.join(name)))? {
-            sizes.push((name.to_owned(), metadata.len()));
-        }
-    }
-    Ok(sizes)
+/// The sizes in bytes of entries in the data directory at `path`, by name. Those that cannot be read are left out.
+pub fn sizes(path: &Path) -> Vec<(&'static str, u64)> {
+    let size = |name: &'static str| Some((name, fs::metadata(path.join(name)).ok()?.len()));
+    MEASURED.into_iter().filter_map(size).collect()
 }
 
 fn refused_secret(directory: &Path, problem: &str) -> OpenError {
@@ -362,10 +356,6 @@ fn take(file: &File) -> Result<(), TryLockError> {
         }
     }
     file.try_lock()
-}
-
-fn exists(path: &Path) -> Result<bool, OpenError> {
-    path.try_exists().map_err(OpenError::io("look at", path))
 }
 
 /// Denies other users access to the service's files in `directory` and to the directory itself: an orchestrator

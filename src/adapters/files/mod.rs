@@ -47,31 +47,7 @@ pub enum OpenError {
         /// The reason from the operating system.
         source: io::Error,
     },
-    /// The ledger was written by another version.
-    #[error(
-        "{} has format {format}, but this version reads format {own}: start the version that wrote it, or \
-         restore a backup that this version made",
-        path.display()
-    )]
-    ForeignFormat {
-        path: PathBuf,
-        format: u64,
-        /// The format of this version.
-        own: u64,
-    },
-    /// The ledger lost acknowledged data.
-    #[error(
-        "{0} is damaged at line {line}: {reason}; restore it from a backup, or keep every intact \
-         line and drop the rest with `landing-api ledger repair --data-dir {1}`",
-        .path.display(), .path.parent().unwrap_or(.path).display()
-    )]
-    Damaged {
-        path: PathBuf,
-        /// The first damaged line; the head is line 1.
-        line: u64,
-        reason: String,
-    },
-    /// The directory or the backup is refused, for the reason in the text.
+    /// The directory, the ledger or the backup is refused, for the reason in the text.
     #[error("{0}")]
     Refused(String),
 }

@@ -10,8 +10,6 @@ use crate::adapters::files::{open_regular, read_open, read_up_to};
 use crate::adapters::system::user_id;
 
 const FILE_BYTES_MAX: u64 = 64 * 1024;
-const IMAGE_BYTES_MAX: u64 = 1024 * 1024;
-const AUTHORITIES_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// Reasons to refuse a file, besides the system's. No error quotes the content.
 const EMPTY: &str = "is empty";
@@ -36,14 +34,6 @@ pub fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
     read_up_to(path, FILE_BYTES_MAX)
 }
 
-/// Like [`read_bytes`], for a picture: up to 1 MiB.
-///
-/// # Errors
-/// When it cannot be read, or is larger.
-pub fn read_image(path: &Path) -> io::Result<Vec<u8>> {
-    read_up_to(path, IMAGE_BYTES_MAX)
-}
-
 /// Like [`read_bytes`], for a file that only root or this user may change.
 ///
 /// # Errors
@@ -55,14 +45,6 @@ pub fn read_trusted(path: &Path) -> io::Result<Vec<u8>> {
         return Err(io::Error::other(FOREIGN));
     }
     read_open(file, FILE_BYTES_MAX)
-}
-
-/// Like [`read_bytes`], for certificates of many authorities: up to 16 MiB.
-///
-/// # Errors
-/// When it cannot be read, or is larger.
-pub(crate) fn read_authorities(path: &Path) -> io::Result<Vec<u8>> {
-    read_up_to(path, AUTHORITIES_BYTES_MAX)
 }
 
 /// Like [`read`], for a file that others may not read.

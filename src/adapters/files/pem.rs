@@ -20,13 +20,12 @@ struct Block {
 
 impl Block {
     fn der(&self) -> Result<Vec<u8>, String> {
-        let der = STANDARD.decode(&self.text).ok().filter(|_| !self.is_cut);
-        let what = if self.is_cut {
-            "has no end marker"
-        } else {
-            "is not Base64"
+        let what = match (self.is_cut, STANDARD.decode(&self.text)) {
+            (true, _) => "has no end marker",
+            (false, Ok(der)) => return Ok(der),
+            (false, Err(_)) => "is not Base64",
         };
-        der.ok_or_else(|| format!("its block {} {what}", self.label))
+        Err(format!("its block {} {what}", self.label))
     }
 }
 

@@ -10,7 +10,7 @@ use crate::adapters::files::read_open;
 // All files are held in memory.
 
 const TEXT_FILE_BYTES_MAX: u64 = 256 * 1024;
-const IMAGE_FILE_BYTES_MAX: u64 = 1024 * 1024;
+pub(crate) const IMAGE_BYTES_MAX: u64 = 1024 * 1024;
 /// Limit of all texts together.
 const ALL_TEXTS_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// Limit of all files together.
@@ -47,10 +47,9 @@ pub fn read(dir: &Path, is_image: impl Fn(&str) -> bool) -> Result<SiteDir, Stri
         };
         let text = name.to_string_lossy().into_owned();
         let is_image = is_image(&text);
-        let bytes_max = if is_image {
-            IMAGE_FILE_BYTES_MAX
-        } else {
-            TEXT_FILE_BYTES_MAX
+        let bytes_max = match is_image {
+            true => IMAGE_BYTES_MAX,
+            false => TEXT_FILE_BYTES_MAX,
         };
         let bytes = read_file(&dir, &name, bytes_max).map_err(refused)?;
         all_bytes += bytes.len();

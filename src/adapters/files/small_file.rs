@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use serde::Serialize;
@@ -14,6 +15,8 @@ use crate::adapters::files::{SystemFiles, if_there, read_up_to, store_error, wri
 /// A value in memory and in a file.
 #[derive(Debug)]
 pub(super) struct SmallFile<T> {
+    /// The content, as errors name it.
+    what: &'static str,
     /// Without a path nothing can be changed.
     path: Option<PathBuf>,
     /// The lines of a value, as [`json_lines`] makes them.
@@ -23,18 +26,20 @@ pub(super) struct SmallFile<T> {
     writing: Mutex<()>,
 }
 
-impl<T: Clone> SmallFile<T> {
-    pub(super) const fn new(
+impl<T: Clone + Send + Sync + 'static> SmallFile<T> {
+    pub(super) fn new(
+        what: &'static str,
         path: Option<PathBuf>,
         value: T,
         to_lines: fn(&T) -> io::Result<String>,
-    ) -> Self {
-        Self {
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            what,
             path,
             to_lines,
             value: RwLock::new(value),
             writing: Mutex::new(()),
-        }
+        })
     }
 
     pub(super) fn read(&self) -> RwLockReadGuard<'_, T> {
@@ -43,18 +48,24 @@ impl<T: Clone> SmallFile<T> {
 
     /// Writes the changed value to the file, and only then shows it. `change` returns whether it changed anything. The
     /// directory is not created: somebody may have moved the data directory away, and may move it back.
-    pub(super) fn change(&self, change: impl FnOnce(&mut T) -> bool) -> io::Result<bool> {
-        let _writing = self.writing.lock();
-        let mut value = self.value.read().clone();
-        if !change(&mut value) {
-            return Ok(false);
-        }
-        let path = self.path.as_ref();
-        let path =
-            path.ok_or_else(|| io::Error::other("there is no data directory: use --data-dir"))?;
-        write_whole(&SystemFiles, path, (self.to_lines)(&value)?.as_bytes())?;
-        *self.value.write() = value;
-        Ok(true)
+    pub(super) async fn change(
+        self: &Arc<Self>,
+        change: impl FnOnce(&mut T) -> bool + Send + 'static,
+    ) -> Result<bool, StoreError> {
+        let file = Arc::clone(self);
+        in_background(self.what, move || {
+            let _writing = file.writing.lock();
+            let mut value = file.value.read().clone();
+            if !change(&mut value) {
+                return Ok(false);
+            }
+            let missing = || io::Error::other("there is no data directory: use --data-dir");
+            let path = file.path.as_ref().ok_or_else(missing)?;
+            write_whole(&SystemFiles, path, (file.to_lines)(&value)?.as_bytes())?;
+            *file.value.write() = value;
+            Ok(true)
+        })
+        .await
     }
 }
 

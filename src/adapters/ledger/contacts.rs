@@ -27,7 +27,11 @@ impl ContactStore for LedgerStore {
         let tombstones = self.tombstone_key.clone();
         self.commit(Some(sign_up.consent.at), move |draft| {
             let known = draft.get(&Identity::contact(&sign_up.email))?;
-            keep_text(draft, &sign_up)?;
+            if let (Some(digest), Some(text)) = (sign_up.consent.text, &sign_up.consent_text)
+                && draft.find(&Identity::consent_text(&digest))?.is_none()
+            {
+                draft.put(State::ConsentText(text.clone()))?;
+            }
             let address = tombstone(&tombstones, &sign_up.email);
             let is_refused = refused_until(draft.get(&address)?, sign_up.consent.at).is_some();
             if !is_refused {
@@ -296,17 +300,6 @@ fn with_token(draft: &mut Draft<'_>, token: &LeaveToken) -> Result<Option<Contac
     // This batch may have changed it.
     let last: Option<Contact> = draft.get(&Identity::contact(&contact.email))?;
     Ok(last.filter(|last| last.leave_token == Some(*token)))
-}
-
-/// Stores the text of a consent, if it is not stored yet.
-fn keep_text(draft: &mut Draft<'_>, sign_up: &SignUp) -> Result<(), Flaw> {
-    let (Some(digest), Some(text)) = (sign_up.consent.text, &sign_up.consent_text) else {
-        return Ok(());
-    };
-    if draft.find(&Identity::consent_text(&digest))?.is_none() {
-        draft.put(State::ConsentText(text.clone()))?;
-    }
-    Ok(())
 }
 
 fn import(

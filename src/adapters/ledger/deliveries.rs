@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::adapters::files::data_dir::{held, mark_held};
+use crate::adapters::files::data_dir::{create_empty, held};
 use crate::adapters::files::remove_for_good;
 use crate::domain::{
     Channel, Delivery, DeliveryId, EmailAddress, QueueStanding, Settled, Timestamp, Turn,
@@ -109,7 +109,7 @@ impl DeliveryQueue for LedgerStore {
     async fn hold(&self, channel: Channel, is_held: bool) -> Result<(), StoreError> {
         let (files, path) = (Arc::clone(&self.files), held(&self.directory, channel));
         let change = move || match is_held {
-            true => mark_held(files.as_ref(), &path),
+            true => create_empty(files.as_ref(), &path),
             false => remove_for_good(files.as_ref(), &path),
         };
         self.blocking(move || change().map_err(Flaw::Io)).await?;

@@ -6,7 +6,7 @@ use std::io;
 
 use smallvec::SmallVec;
 
-use crate::domain::{Contact, ContactStatus, Delivery, DeliveryId, EmailAddress, Timestamp};
+use crate::domain::{Contact, ContactStatus, Delivery, EmailAddress, Timestamp};
 
 use super::generation::{Generation, log_unreadable};
 use super::record::{Content, EVENT_BYTES_MAX, Event, Flaw, Identity, Ledger, Place, State};
@@ -21,8 +21,6 @@ pub(super) struct Draft<'a> {
     known: HashMap<Identity, Known>,
     /// The events, each with its JSON.
     recorded: Vec<(Event, Vec<u8>)>,
-    /// The deliveries among the events, by the address that they contain.
-    named: HashMap<EmailAddress, Vec<DeliveryId>>,
     /// Time of the last change, if this program's clock measured it.
     pub(super) at: Option<Timestamp>,
 }
@@ -41,7 +39,6 @@ impl<'a> Draft<'a> {
             generation,
             known: HashMap::new(),
             recorded: Vec::new(),
-            named: HashMap::new(),
             at: None,
         }
     }
@@ -87,10 +84,7 @@ impl<'a> Draft<'a> {
             }),
         };
         Ok(match known.events.last() {
-            Some(number) => self
-                .recorded
-                .get(*number)
-                .and_then(|(event, _)| event.state()),
+            Some(number) => state_after(&self.recorded, *number),
             None => known.before.as_ref().map(|(_place, state)| state),
         })
     }
@@ -106,12 +100,6 @@ impl<'a> Draft<'a> {
     /// When the event is longer than a reader accepts.
     pub(super) fn put(&mut self, state: State) -> Result<(), Flaw> {
         let identity = state.identity();
-        if let State::Delivery(delivery) = &state
-            && let Some(email) = &delivery.email
-        {
-            let named = self.named.entry(email.clone()).or_default();
-            named.push(delivery.id);
-        }
         let event = match self.find(&identity)? {
             None => Event::Created(state),
             Some(_) => Event::Changed(state),
@@ -178,7 +166,12 @@ impl<'a> Draft<'a> {
     pub(super) fn remove_naming(&mut self, email: &EmailAddress) -> Result<(), Flaw> {
         let deliveries = self.generation.table().deliveries();
         let mut naming = deliveries.naming(email.as_str());
-        naming.extend(self.named.get(email).into_iter().flatten());
+        naming.extend(self.recorded.iter().filter_map(|(event, _)| {
+            let State::Delivery(delivery) = event.state()? else {
+                return None;
+            };
+            (delivery.email.as_ref() == Some(email)).then_some(delivery.id)
+        }));
         for id in naming {
             let identity = Identity::delivery(id);
             if let Some(State::Delivery(delivery)) = self.find(&identity)?
@@ -211,10 +204,7 @@ impl<'a> Draft<'a> {
             let Some(number) = known.events.last() else {
                 continue;
             };
-            let state = self
-                .recorded
-                .get(*number)
-                .and_then(|(event, _)| event.state());
+            let state = state_after(&self.recorded, *number);
             let now = places.get(*number).copied().zip(state);
             let before = known.before.as_ref().map(|(place, state)| (*place, state));
             self.generation.table().replace(identity, before, now);
@@ -222,6 +212,11 @@ impl<'a> Draft<'a> {
         self.generation.set_end(ledger.length);
         Ok(())
     }
+}
+
+/// The state of its identity after this event, unless it was removed.
+fn state_after(recorded: &[(Event, Vec<u8>)], number: usize) -> Option<&State> {
+    recorded.get(number).and_then(|(event, _)| event.state())
 }
 
 /// Fails if an event of this length, as JSON, is too long.

@@ -34,7 +34,7 @@
 //! that an import does not bring it back.
 //!
 //! **Deliveries** (`deliveries`) are due until a line says that they were made or failed. An index in memory
-//! has the due ones (`delivery_index`).
+//! has the due ones (`table`).
 //!
 //! **A list** reads the generation in order, up to its end at the time of the request, in parallel with the writer. A
 //! compaction may replace the generation meanwhile.
@@ -43,7 +43,6 @@ mod compaction;
 mod contacts;
 mod credentials;
 mod deliveries;
-mod delivery_index;
 mod draft;
 mod generation;
 mod maintenance;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::adapters::files::data_dir::{DataDir, MARK, held, mark_held};
+use crate::adapters::files::data_dir::{DataDir, MARK, create_empty, held};
 use crate::adapters::files::{
     Files, OpenError, SystemFiles, is_full, open_regular, remove_for_good,
 };
@@ -131,7 +131,7 @@ fn hold_deliveries(data_dir: &DataDir, writer: &LedgerWriter) -> Result<(), Open
             continue;
         }
         let path = held(data_dir.path(), channel);
-        mark_held(writer.ledger.files.as_ref(), &path).map_err(OpenError::io("write", &path))?;
+        create_empty(writer.ledger.files.as_ref(), &path).map_err(OpenError::io("write", &path))?;
         tracing::warn!(
             delivery.channel = channel.as_str(),
             "the data directory has no mark written here, so it seems to be a copy: pending deliveries are \
@@ -148,11 +148,16 @@ pub(in crate::adapters) fn refusal(directory: &Path, flaw: Flaw) -> OpenError {
     match flaw {
         Flaw::Io(error) => OpenError::io("read or write", &path)(error),
         Flaw::Unreadable(_) => OpenError::io("read", &path)(io::Error::other(flaw)),
-        Flaw::Foreign(format) => OpenError::ForeignFormat {
-            path,
-            format,
-            own: FORMAT,
-        },
-        Flaw::Damaged { line, reason } => OpenError::Damaged { path, line, reason },
+        Flaw::Foreign(format) => OpenError::Refused(format!(
+            "{} has format {format}, but this version reads format {FORMAT}: start the version that wrote it, or \
+             restore a backup that this version made",
+            path.display()
+        )),
+        Flaw::Damaged { line, reason } => OpenError::Refused(format!(
+            "{} is damaged at line {line}: {reason}; restore it from a backup, or keep every intact line and drop \
+             the rest with `landing-api ledger repair --data-dir {}`",
+            path.display(),
+            directory.display()
+        )),
     }
 }

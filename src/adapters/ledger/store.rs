@@ -21,11 +21,11 @@ use crate::domain::{Channel, MacKey, Settled, Timestamp};
 use crate::ports::{Compaction, ERASED_MAX, PageStream, StoreError};
 
 use super::compaction::Compactor;
-use super::delivery_index::TakenDeliveries;
 use super::draft::Draft;
 use super::open::{Tuning, open};
 use super::record::{Content, Flaw, Identity, Place, State};
 use super::shared_state::SharedState;
+use super::table::TakenDeliveries;
 use super::writer::{ChangeReply, LedgerWriter, PendingChange, closed};
 
 /// Values per page of a list.

@@ -42,7 +42,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use tower_service::Service;
 
-use crate::adapters::files::{operator_file, pem};
+use crate::adapters::files::{pem, read_up_to};
 use crate::domain::quoted;
 
 use self::connect::connect;
@@ -55,6 +55,8 @@ const IDLE_DEADLINE: Duration = Duration::from_secs(4);
 
 /// Buffer of a response, in bytes: its head has to fit.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
+/// Largest file of certificates, in bytes: those of many authorities.
+const AUTHORITIES_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Most interim responses (1xx) before the final one.
 const INTERIM_MAX: u32 = 8;
 
@@ -109,7 +111,7 @@ impl Roots {
 /// # Errors
 /// The reason why there are none.
 pub fn certificates_in(path: &Path) -> Result<Certificates, String> {
-    let bytes = operator_file::read_authorities(path).map_err(|error| error.to_string())?;
+    let bytes = read_up_to(path, AUTHORITIES_BYTES_MAX).map_err(|error| error.to_string())?;
     let found = pem::certificates(&bytes)?;
     let good: Vec<_> = found.iter().flatten().cloned().collect();
     if good.is_empty() {

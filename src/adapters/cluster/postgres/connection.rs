@@ -16,7 +16,7 @@ use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Config, Error, Row};
 use tokio_postgres_rustls::MakeRustlsConnect;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::adapters::cluster::{AnswerBound, TWO_PASSWORDS};
 use crate::adapters::outbound::connect::connect_to;
@@ -59,6 +59,7 @@ pub(super) struct PostgresConnection {
     /// Cancelled when it is unusable. Cancelling it drops the connection, and with it everything that others await on
     /// it.
     pub(super) gone: CancellationToken,
+    _guard: DropGuard,
 }
 
 impl PostgresConnection {
@@ -113,12 +114,6 @@ impl PostgresConnection {
             true => Ok(secret_id),
             false => Err(PostgresOpenError::Refused(FOREIGN_SECRET.to_owned())),
         }
-    }
-}
-
-impl Drop for PostgresConnection {
-    fn drop(&mut self) {
-        self.gone.cancel();
     }
 }
 
@@ -211,6 +206,7 @@ impl Connector {
                 client,
                 bound,
                 gone: gone.clone(),
+                _guard: gone.clone().drop_guard(),
             };
             connection.check().await?;
             Ok(connection)
@@ -222,7 +218,7 @@ impl Connector {
 
 /// A connection of its own for long work, so that no sign-up and no lookup waits for it. A transaction on it is rolled
 /// back unless it is committed.
-pub(super) struct DedicatedConnection {
+pub struct DedicatedConnection {
     connection: PostgresConnection,
     connector: Arc<Connector>,
 }
@@ -288,7 +284,7 @@ impl DedicatedConnection {
     }
 
     /// Commits the transaction.
-    pub(super) async fn commit(self) -> Result<(), StoreError> {
+    pub async fn commit(self) -> Result<(), StoreError> {
         answered(self.connection.run("COMMIT")).await?;
         self.leave();
         Ok(())

@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSqlOwned, Type};
 
-use crate::adapters::entry::ContactJson;
+use crate::adapters::entry::Wire as _;
 use crate::domain::{
     Contact, ContactStatus, Delivery, EmailAddress, Erasure, ImportOutcome, LeaveToken, SignUp,
     StatusCounts, Subscription, TextDigest, Timestamp,
@@ -17,7 +17,7 @@ use crate::domain::{
 use crate::ports::{ContactStore, ContactStream, ERASED_MAX, REFUSED_MS, StoreError};
 
 use super::connection::{DedicatedConnection, Parameters};
-use super::rows::{column, json_rows, ms, optional_instant, settings, state_column, unexpected};
+use super::rows::{column, json_rows, ms, optional_instant, settings, state, unexpected};
 use super::store::{Change, LOCK_TIMEOUT, PostgresStore};
 
 /// Replaces the state of a contact that is still the expected one.
@@ -190,7 +190,7 @@ impl ContactStore for PostgresStore {
             (&count, Type::INT8),
         ];
         let rows = self.ask_apart(OVERDUE, values).await?;
-        rows.iter().map(contact).collect()
+        rows.iter().map(state).collect()
     }
 
     async fn status_counts(&self) -> Result<StatusCounts, StoreError> {
@@ -209,7 +209,7 @@ impl ContactStore for PostgresStore {
     ) -> Result<ContactStream, StoreError> {
         let list = "SELECT place, state::text FROM contact WHERE place > $1 \
              AND ($2 IS NULL OR subscribed_ms >= $2) AND ($3 IS NULL OR subscribed_ms < $3)";
-        self.pages(list, (since, until), contact).await
+        self.pages(list, (since, until), state).await
     }
 
     async fn count(
@@ -282,7 +282,7 @@ impl ContactStore for PostgresStore {
     }
 
     fn check(&self) -> Result<(), StoreError> {
-        self.check_writes()
+        self.links.check()
     }
 }
 
@@ -294,7 +294,7 @@ impl PostgresStore {
     ) -> Result<Option<Contact>, StoreError> {
         let find = format!("SELECT place, state::text FROM contact WHERE {name} = $1");
         let rows = self.look_up(&find, &[(&value, Type::TEXT)]).await?;
-        rows.first().map(contact).transpose()
+        rows.first().map(state).transpose()
     }
 
     /// Applies `change` to the contact with this value in this column, and queues the notice with it. Returns whether
@@ -332,14 +332,14 @@ impl PostgresStore {
         loop {
             let rows = change.ask(&find, &[(&value, Type::TEXT)]).await?;
             let known = rows.first();
-            let Some((contact, outcome, notice)) = decide(known.map(contact).transpose()?) else {
+            let Some((contact, outcome, notice)) = decide(known.map(state).transpose()?) else {
                 return Ok(None);
             };
             let before: Option<String> = known.map(|row| column(row, 1)).transpose()?;
             let has_left = contact.status() == ContactStatus::Unsubscribed;
             let values: Parameters<'_> = &[
                 (&before, Type::TEXT),
-                (&json!(ContactJson(contact)).to_string(), Type::TEXT),
+                (&json!(contact.to_json()).to_string(), Type::TEXT),
                 (&json_rows(&notice), Type::TEXT),
                 (&has_left, Type::BOOL),
                 (&hashes, Type::BYTEA_ARRAY),
@@ -400,8 +400,4 @@ struct Erased {
 
 fn first_column<T: FromSqlOwned + Eq + Hash>(rows: &[Row]) -> Result<HashSet<T>, StoreError> {
     rows.iter().map(|row| column(row, 0)).collect()
-}
-
-fn contact(row: &Row) -> Result<Contact, StoreError> {
-    Ok(state_column::<ContactJson>(row, 1)?.0)
 }

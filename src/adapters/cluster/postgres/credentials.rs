@@ -2,15 +2,13 @@
 
 use async_trait::async_trait;
 use data_encoding::HEXLOWER;
-use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use crate::adapters::entry::{KeyJson, RevocationJson};
 use crate::domain::{Fingerprint, KeyRecord, Registration, RevokedRegistration, Timestamp};
 use crate::ports::{KeyIssuer, PageStream, RevocationList, StoreError};
 
 use super::connection::Parameters;
-use super::rows::{ms, state_column};
+use super::rows::{ms, state};
 use super::store::PostgresStore;
 
 const REVOKE: &str = "UPDATE api_key SET state = state || jsonb_build_object('revoked_at', $2) FROM settings \
@@ -27,14 +25,14 @@ impl KeyIssuer for PostgresStore {
             let find = "SELECT place, state::text FROM api_key WHERE fingerprint = $1";
             let digits = hex(fingerprint);
             let rows = self.look_up(find, &[(&digits, Type::TEXT)]).await?;
-            rows.first().map(key_record).transpose()
+            rows.first().map(state).transpose()
         };
         self.known_keys.look_up(*fingerprint, find).await
     }
 
     async fn list(&self) -> Result<PageStream<KeyRecord>, StoreError> {
         let list = "SELECT place, state::text FROM api_key WHERE place > $1";
-        self.pages(list, (None, None), key_record).await
+        self.pages(list, (None, None), state).await
     }
 
     async fn revoke(&self, fingerprint: &Fingerprint, now: Timestamp) -> Result<bool, StoreError> {
@@ -46,7 +44,7 @@ impl KeyIssuer for PostgresStore {
     }
 
     fn check(&self) -> Result<(), StoreError> {
-        self.check_writes()
+        self.links.check()
     }
 }
 
@@ -81,18 +79,10 @@ impl RevocationList for PostgresStore {
 
     async fn list(&self) -> Result<PageStream<RevokedRegistration>, StoreError> {
         let list = "SELECT place, state::text FROM revocation WHERE place > $1";
-        self.pages(list, (None, None), revoked_registration).await
+        self.pages(list, (None, None), state).await
     }
 }
 
 fn hex(fingerprint: &Fingerprint) -> String {
     HEXLOWER.encode(fingerprint.as_bytes())
-}
-
-fn key_record(row: &Row) -> Result<KeyRecord, StoreError> {
-    Ok(state_column::<KeyJson>(row, 1)?.0)
-}
-
-fn revoked_registration(row: &Row) -> Result<RevokedRegistration, StoreError> {
-    Ok(state_column::<RevocationJson>(row, 1)?.0)
 }

@@ -187,14 +187,12 @@ async fn keep(
 
 /// Returns when the connection is unusable.
 async fn watch_over(connection: &PostgresConnection) {
-    loop {
-        tokio::select! {
-            () = connection.gone.cancelled() => return,
-            () = sleep(PROBE_INTERVAL) => {}
-        }
+    while timeout(PROBE_INTERVAL, connection.gone.cancelled())
+        .await
+        .is_err()
+    {
         let Ok(Ok(())) = timeout(PROBE_DEADLINE, connection.check()).await else {
-            connection.gone.cancel();
-            return;
+            return connection.gone.cancel();
         };
     }
 }

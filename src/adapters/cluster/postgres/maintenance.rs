@@ -1,5 +1,5 @@
 //! Maintenance of the tables: creating them, for `landing-api migrate`; filling them, for `landing-api move`; and
-//! deleting what has expired. The server frees the space of deleted rows by itself.
+//! deleting what has expired. The server frees the space of deleted rows by itself. And the hourly counts over all nodes.
 
 use std::time::Duration;
 
@@ -7,12 +7,13 @@ use async_trait::async_trait;
 use tokio::time::timeout;
 use tokio_postgres::types::Type;
 
-use crate::ports::{Compaction, StoreError, StoreMaintenance};
+use crate::domain::{Counted, Counts, Hour, HourlyCounts, KEPT_HOURS};
+use crate::ports::{Compaction, CountStore, StoreError, StoreMaintenance};
 
 use super::address::PostgresSettings;
 use super::connection::{Connector, DedicatedConnection, Parameters, PostgresConnection, VERSION};
 use super::error::PostgresOpenError;
-use super::rows::{Stored, column};
+use super::rows::{Stored, column, counts_of, instant, instant_column, json_rows};
 use super::store::PostgresStore;
 
 /// The tables of the record.
@@ -83,23 +84,19 @@ async fn migrate_within(
 /// The server ends a filling whose machine is gone.
 const BOUND: &str = "SET LOCAL idle_in_transaction_session_timeout = '60s'";
 
-/// An empty database that is being filled, in one transaction: a move that breaks off leaves nothing behind.
-pub struct Filling(DedicatedConnection);
-
 impl PostgresStore {
-    /// Begins to fill the database: everything added until [`Filling::commit`] is stored, or nothing.
-    pub async fn begin_filling(&self) -> Result<Filling, StoreError> {
-        let transaction = DedicatedConnection::begin(&self.connector, BOUND).await?;
-        Ok(Filling(transaction))
+    /// Begins to fill the database: everything added until [`DedicatedConnection::commit`] is stored, or nothing.
+    pub async fn begin_filling(&self) -> Result<DedicatedConnection, StoreError> {
+        DedicatedConnection::begin(&self.connector, BOUND).await
     }
 }
 
-impl Filling {
+impl DedicatedConnection {
     /// True if nothing is stored yet.
     pub async fn is_empty(&self) -> Result<bool, StoreError> {
         let are_empty = TABLES.map(|table| format!("NOT EXISTS (SELECT FROM {table})"));
         let statement = format!("SELECT {}", are_empty.join(" AND "));
-        let rows = self.0.ask(&statement, &[]).await?;
+        let rows = self.ask(&statement, &[]).await?;
         rows.first().map_or(Ok(false), |row| column(row, 0))
     }
 
@@ -109,18 +106,13 @@ impl Filling {
     /// Also when one of them exists already.
     pub async fn add<T: Stored + Send + 'static>(&self, values: Vec<T>) -> Result<(), StoreError> {
         let count = values.len();
-        if self.0.insert(values, "true").await?.len() == count {
+        if self.insert(values, "true").await?.len() == count {
             return Ok(());
         }
         Err(StoreError::Unavailable(format!(
             "the table {} already has some of the rows: is another program changing it?",
             T::TABLE
         )))
-    }
-
-    /// Commits the added values.
-    pub async fn commit(self) -> Result<(), StoreError> {
-        self.0.commit().await
     }
 }
 
@@ -140,5 +132,47 @@ impl StoreMaintenance for PostgresStore {
 
     async fn drop_expired(&self) -> Result<(), StoreError> {
         self.ask_apart(DROP_EXPIRED, &[]).await.map(drop)
+    }
+}
+
+/// Counts over all nodes are added by one statement.
+const ADD_COUNTS: &str = ", old AS (DELETE FROM hourly_count WHERE hour <= $2) \
+     INSERT INTO hourly_count AS kept (hour, counted, number) \
+     SELECT new.* FROM settings, json_populate_recordset(NULL::hourly_count, $1::json) AS new \
+     ORDER BY new.counted \
+     ON CONFLICT (hour, counted) DO UPDATE SET number = kept.number + excluded.number";
+
+const LIST_COUNTS: &str = "SELECT hour, counted, number FROM hourly_count \
+     WHERE hour >= $1 AND hour < $2";
+
+#[async_trait]
+impl CountStore for PostgresStore {
+    /// If the response is lost, the counts may be added twice: these are figures for people.
+    async fn add(&self, hour: Hour, counts: &Counts) -> Result<(), StoreError> {
+        let counts: Vec<_> = counts_of(hour, counts).collect();
+        let parameters: Parameters<'_> = &[
+            (&json_rows(&counts), Type::TEXT),
+            (&instant(hour.minus(KEPT_HOURS).start()), Type::TIMESTAMPTZ),
+        ];
+        self.change(ADD_COUNTS, parameters).await.map(drop)
+    }
+
+    async fn list(&self, since: Hour, until: Hour) -> Result<HourlyCounts, StoreError> {
+        let parameters: Parameters<'_> = &[
+            (&instant(since.start()), Type::TIMESTAMPTZ),
+            (&instant(until.start()), Type::TIMESTAMPTZ),
+        ];
+        let mut listed = HourlyCounts::new();
+        for row in self.look_up(LIST_COUNTS, parameters).await? {
+            let hour = Hour::of(instant_column(&row, 0)?);
+            let counted: String = column(&row, 1)?;
+            let number: i64 = column(&row, 2)?;
+            // A later version may count more.
+            if let Some(counted) = Counted::from_name(&counted) {
+                let counts = listed.entry(hour).or_default();
+                counts.add(counted, u64::try_from(number).unwrap_or(0));
+            }
+        }
+        Ok(listed)
     }
 }

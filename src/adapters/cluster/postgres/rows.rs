@@ -4,13 +4,12 @@ use std::fmt::Display;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use data_encoding::HEXLOWER;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio_postgres::Row;
 use tokio_postgres::row::RowIndex;
 use tokio_postgres::types::FromSqlOwned;
 
-use crate::adapters::entry::{ContactJson, KeyJson, RevocationJson};
+use crate::adapters::entry::Wire;
 use crate::domain::{
     Channel, Contact, Counted, Counts, Delivery, EmailAddress, Hour, KeyRecord,
     RevokedRegistration, TextDigest, Timestamp, Tombstone,
@@ -37,7 +36,7 @@ impl Stored for Contact {
     const TABLE: &'static str = "contact";
 
     fn row(&self) -> Value {
-        json!({"state": ContactJson(self.clone())})
+        json!({"state": self.to_json()})
     }
 }
 
@@ -66,7 +65,7 @@ impl Stored for KeyRecord {
     const TABLE: &'static str = "api_key";
 
     fn row(&self) -> Value {
-        json!({"state": KeyJson(self.clone())})
+        json!({"state": self.to_json()})
     }
 }
 
@@ -75,7 +74,7 @@ impl Stored for RevokedRegistration {
 
     fn row(&self) -> Value {
         let expires_at = timestamptz(self.registration.expires_at());
-        json!({"state": RevocationJson(self.clone()), "expires_at": expires_at})
+        json!({"state": self.to_json(), "expires_at": expires_at})
     }
 }
 
@@ -177,10 +176,11 @@ fn timestamp(at: SystemTime) -> Timestamp {
     Timestamp::from_ms(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// A column with a stored state, as text.
-pub(super) fn state_column<S: DeserializeOwned>(row: &Row, index: usize) -> Result<S, StoreError> {
-    let json: String = column(row, index)?;
-    serde_json::from_str(&json).map_err(|_other| unexpected())
+/// The state in the second column, as text.
+pub(super) fn state<T: Wire>(row: &Row) -> Result<T, StoreError> {
+    let json: String = column(row, 1)?;
+    let json = serde_json::from_str(&json).ok();
+    json.and_then(T::from_json).ok_or_else(unexpected)
 }
 
 /// A column with optional bytes.

@@ -48,7 +48,7 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(250);
 pub struct PostgresStore {
     pub(super) connector: Arc<Connector>,
     /// [`WRITERS`] for changes, and one for lookups.
-    links: Links,
+    pub(super) links: Links,
     waiting: Semaphore,
     /// Locked by the changes of a contact, which would otherwise get in each other's way.
     turns: [Mutex<()>; TURNS],
@@ -81,11 +81,6 @@ impl PostgresStore {
             known_keys: CredentialCache::default(),
             known_revocations: CredentialCache::default(),
         }))
-    }
-
-    /// Fails if the database has been unavailable for a while.
-    pub(super) fn check_writes(&self) -> Result<(), StoreError> {
-        self.links.check()
     }
 
     /// The hashes under which these addresses may be remembered as forgotten: all under the first key, then under the
@@ -229,19 +224,18 @@ fn permit(waiting: &Semaphore) -> Result<SemaphorePermit<'_>, StoreError> {
 
 /// Connects once, retrying as long as that may help.
 async fn try_for(connector: &Connector, patience: Duration) -> Result<(), PostgresOpenError> {
-    let (begun, mut is_told) = (Instant::now(), false);
-    loop {
-        match connector.connect().await {
-            Ok(_) => return Ok(()),
-            Err(error @ PostgresOpenError::Away(_)) if begun.elapsed() < patience => {
-                if !std::mem::replace(&mut is_told, true) {
-                    let (database, seconds) =
-                        (&connector.settings.address.name, patience.as_secs());
-                    tracing::warn!(%error, database, "waiting for the database, at most {seconds} s");
-                }
-                sleep(RETRY_INTERVAL).await;
-            }
-            Err(error) => return Err(error),
-        }
+    let (begun, mut tried) = (Instant::now(), connector.connect().await);
+    if let Err(error @ PostgresOpenError::Away(_)) = &tried
+        && !patience.is_zero()
+    {
+        let (database, seconds) = (&connector.settings.address.name, patience.as_secs());
+        tracing::warn!(%error, database, "waiting for the database, at most {seconds} s");
     }
+    while let Err(PostgresOpenError::Away(_)) = &tried
+        && begun.elapsed() < patience
+    {
+        sleep(RETRY_INTERVAL).await;
+        tried = connector.connect().await;
+    }
+    tried.map(drop)
 }

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Cmd, FromRedisValue, RedisError, Script, ScriptInvocation};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_util::sync::CancellationToken;
@@ -27,7 +27,7 @@ use crate::metrics::Metrics;
 use crate::ports::LimiterError;
 
 use super::address::RedisAddress;
-use super::script::{answers, probe, script};
+use super::script::{answers, probe};
 
 /// Deadline of a connection, with DNS, TLS and login, which takes several round trips. Only a start waits for
 /// it.
@@ -40,7 +40,7 @@ const COLLECTED_BYTES_MAX: usize = 64 * 1024;
 /// Largest response in bytes: a step of a scan has a few hundred thousand.
 const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Interval of test decisions, whether the server responds or not.
+/// Pause between test decisions, whether the server responds or not.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The usage of each window, and the instant of its new charge.
@@ -99,7 +99,7 @@ impl Link {
             connection: Mutex::new(Err(LimiterError("not connected".to_owned()))),
             tls: settings.tls()?,
             settings,
-            script: script(),
+            script: Script::new(include_str!("window.lua")),
         });
         link.probe().await;
         tokio::spawn(keep(Arc::downgrade(&link)));
@@ -215,11 +215,8 @@ impl Link {
 }
 
 async fn keep(link: Weak<Link>) {
-    let mut ticks = interval(PROBE_INTERVAL);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    ticks.tick().await;
     loop {
-        ticks.tick().await;
+        sleep(PROBE_INTERVAL).await;
         match link.upgrade() {
             Some(link) => link.probe().await,
             None => return,

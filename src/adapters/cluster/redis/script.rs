@@ -50,11 +50,6 @@ pub(super) fn pattern(policy: Option<PolicyName>) -> String {
     )
 }
 
-/// The script.
-pub(super) fn script() -> Script {
-    Script::new(include_str!("window.lua"))
-}
-
 /// Calls the script with the windows of charges, for a refund with the instant of each charge to take back, at `now` or
 /// the server's time.
 pub(super) fn call<'s>(
