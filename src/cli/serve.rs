@@ -116,7 +116,7 @@ pub async fn serve_until_stopped(
     });
     let delivering = Delivering::start(&app);
     let admin = AdminSide::start(args, &app, sockets.admin)?;
-    let service = Arc::new(public_service(args, app, &site));
+    let service = Arc::new(public_service(args, app, site));
     let limits = ServerLimits {
         connections_max,
         drain_deadline: match args.model {
@@ -188,8 +188,8 @@ impl Sockets {
     }
 }
 
-/// The service for visitors.
-fn public_service(args: &Args, app: Arc<App>, site: &Site) -> LandingService {
+/// The service for visitors. The memory that `site` was rendered in is freed.
+fn public_service(args: &Args, app: Arc<App>, site: Site) -> LandingService {
     let options = ServiceOptions {
         endpoints: ENDPOINTS,
         origins: AllowedOrigins::new(args.allowed_origins.clone()),
@@ -198,7 +198,7 @@ fn public_service(args: &Args, app: Arc<App>, site: &Site) -> LandingService {
         body_deadline: BODY_DEADLINE,
         id_seed: random(&SystemEntropy),
     };
-    LandingService::new(app, site, options)
+    LandingService::new(app, &site, options)
 }
 
 /// Adds the failed step to an error.
