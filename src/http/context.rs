@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use hyper::HeaderMap;
 use hyper::http::request::Parts;
+use hyper::{HeaderMap, Method};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
@@ -38,23 +38,36 @@ pub(crate) struct RequestContext {
 }
 
 impl RequestContext {
-    /// The context of a request, and the source of its client's address.
-    pub(super) fn new(peer: &Arc<Peer>, parts: Parts) -> (Self, Forwarding) {
-        let area = Area::of(parts.uri.path());
-        let head = Head::read(&parts, area, &peer.state.app.settings.base_url);
-        let (client, ip) = peer.client(&head, &parts.headers);
-        let context = Self {
+    /// The context of a request whose head has not been read.
+    pub(super) fn new(peer: &Arc<Peer>, parts: Parts) -> Self {
+        Self {
             id: peer.next_id(),
-            area,
-            head,
-            client,
-            address: ip.address,
-            now: peer.state.app.clock.now(),
+            area: Area::of(parts.uri.path()),
+            head: Head::default(),
+            client: peer.client,
+            address: peer.ip.address,
+            now: Timestamp::default(),
             abandoned: None,
             parts: Arc::new(parts),
             peer: Arc::clone(peer),
-        };
-        (context, ip.forwarding)
+        }
+    }
+
+    /// Reads the clock and the head. Returns the source of the client's address.
+    pub(super) fn read_head(&mut self) -> Forwarding {
+        let app = &self.peer.state.app;
+        self.now = app.clock.now();
+        self.head = Head::read(&self.parts, self.area, &app.settings.base_url);
+        if !self.head.is_forwarded {
+            return self.peer.ip.forwarding;
+        }
+        let (client, ip) = self.peer.forwarded(&self.parts.headers);
+        (self.client, self.address) = (client, ip.address);
+        ip.forwarding
+    }
+
+    pub(crate) fn is_head(&self) -> bool {
+        self.parts.method == Method::HEAD
     }
 
     pub(crate) fn state(&self) -> &ServerState {

@@ -84,8 +84,8 @@ pub struct Endpoint {
     pub sunset: Option<&'static str>,
     /// True if pages of foreign origins are refused.
     pub checks_origin: bool,
-    /// The same operation as a tool of the Model Context Protocol.
-    pub tool: Option<McpTool>,
+    /// The same operation as a tool of the Model Context Protocol, whose arguments, a JSON object, are the body.
+    pub(crate) tool: Option<(Tool, Handler)>,
     pub(crate) handler: Handler,
 }
 
@@ -96,15 +96,6 @@ names! {
         Get => "GET",
         Post => "POST",
     }
-}
-
-/// An endpoint as a tool.
-#[derive(Clone, Copy, Debug)]
-pub struct McpTool {
-    /// The tool.
-    pub tool: Tool,
-    /// Receives the arguments, a JSON object, as its body.
-    pub(crate) handler: Handler,
 }
 
 impl Endpoint {

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use fnv::FnvBuildHasher;
 use hyper::body::Bytes;
 use hyper::{HeaderMap, Method};
 
@@ -72,9 +73,9 @@ async fn answer_message(context: RequestContext, body: Bytes) -> Result<Reply, P
 /// Runs `tool` like its endpoint. `arguments`, a JSON object, replace the body; the response is JSON, a problem's too.
 async fn run_tool(tool: Tool, context: &RequestContext, arguments: Bytes) -> Reply {
     let mut tools = ENDPOINTS.iter().filter_map(|row| Some((row, row.tool?)));
-    let outcome = match tools.find(|(_, found)| found.tool == tool) {
-        Some((endpoint, found)) => {
-            let handled = endpoint.run(found.handler, context, arguments);
+    let outcome = match tools.find(|(_, (found, _))| *found == tool) {
+        Some((endpoint, (_, handler))) => {
+            let handled = endpoint.run(handler, context, arguments);
             handled.outcome_within(endpoint.deadline).await
         }
         None => Err(Problem::fault("a tool without an endpoint")),
@@ -89,7 +90,7 @@ async fn run_tool(tool: Tool, context: &RequestContext, arguments: Bytes) -> Rep
 
 /// The endpoints of each path, and the documents.
 #[derive(Debug)]
-pub struct Router(HashMap<&'static str, Methods>);
+pub struct Router(HashMap<&'static str, Methods, FnvBuildHasher>);
 
 /// The endpoints of a path.
 #[derive(Clone, Copy, Debug, Default)]
@@ -104,7 +105,7 @@ impl Router {
         endpoints: &[&'static Endpoint],
         documents: impl IntoIterator<Item = &'a str>,
     ) -> Self {
-        let mut by_path: HashMap<&'static str, Methods> = HashMap::new();
+        let mut by_path: HashMap<&'static str, Methods, _> = HashMap::default();
         let documents = documents.into_iter();
         let documents = documents.map(|path| (&*path.to_owned().leak(), &pages::DOCUMENT));
         let paths = |endpoint: &&'static Endpoint| {
@@ -211,7 +212,7 @@ mod tests {
     #[test]
     fn the_tools_are_those_that_the_documents_show() {
         let tools = ENDPOINTS.iter().filter_map(|row| row.tool);
-        let mut names: Vec<_> = tools.map(|row| row.tool.as_str()).collect();
+        let mut names: Vec<_> = tools.map(|(tool, _)| tool.as_str()).collect();
         let mut shown = Tool::ALL.map(Tool::as_str);
         names.sort_unstable();
         shown.sort_unstable();

@@ -4,38 +4,22 @@ use std::time::Duration;
 
 use hyper::Response;
 use hyper::body::Body as _;
-use tokio::time::Instant;
 use tracing::Level;
 
-use crate::domain::Decision;
+use crate::http::log_throttle::milliseconds;
+use crate::http::pipeline::Exchange;
+use crate::http::{Code, Problem, ReplyBody, RequestContext};
 
-use crate::http::endpoint::Route;
-use crate::http::{Code, Problem, Reply, ReplyBody, RequestContext};
-
-/// The line of a request. It contains no personal data: no path, query, address or credential.
-pub(super) struct LogLine<'a> {
-    pub(super) context: &'a RequestContext,
-    pub(super) route: Route,
-    pub(super) arrived: Instant,
-}
-
-/// A duration in milliseconds, to the microsecond.
-pub(super) fn milliseconds(duration: Duration) -> f64 {
-    (duration.as_secs_f64() * 1e6).round() / 1e3
-}
-
-impl LogLine<'_> {
-    pub(super) fn write(
+impl Exchange {
+    /// Writes the line of a request. It contains no personal data: no path, query, address or credential.
+    pub(super) fn log(
         &self,
         response: &Response<ReplyBody>,
-        outcome: &Result<Reply, Problem>,
-        decision: &Decision,
+        tool: Option<&str>,
+        problem: Option<&Problem>,
+        duration: Duration,
     ) {
         let (status, endpoint) = (response.status().as_u16(), self.route.name);
-        let (tool, problem) = match outcome {
-            Ok(reply) => (reply.tool, reply.problem.as_deref()),
-            Err(problem) => (None, Some(problem)),
-        };
         // A tool's failure is a response of status 200.
         let is_fault = problem.is_some_and(|problem| problem.code.status().as_u16() >= 500);
         if !is_fault && !tracing::enabled!(Level::INFO) {
@@ -52,11 +36,12 @@ impl LogLine<'_> {
         if (is_refused || (is_free && !is_fault)) && !self.is_admitted() {
             return;
         }
-        let (id, duration_ms) = (self.context.id, milliseconds(self.arrived.elapsed()));
+        let (id, duration_ms) = (self.context.id, milliseconds(duration));
         let (method, route, client) = (self.method(), self.route.path, self.client());
         let bytes = response.body().size_hint().exact();
         let code = problem.map(|problem| problem.code.as_str());
-        let violated = decision
+        let violated = self
+            .decision
             .binding()
             .filter(|binding| binding.is_violated)
             .map(|binding| binding.policy.as_str());
@@ -73,7 +58,7 @@ impl LogLine<'_> {
     }
 
     /// The line of a client that hung up, which got no status.
-    pub(super) fn hung_up(&self) {
+    pub(super) fn log_hang_up(&self) {
         let (endpoint, duration) = (self.route.name, self.arrived.elapsed());
         let metrics = &self.context.app().metrics;
         metrics.record_request(endpoint, None, duration);
@@ -105,7 +90,7 @@ impl LogLine<'_> {
     }
 
     fn client(&self) -> Option<String> {
-        let RequestContext { client, now, .. } = self.context;
+        let RequestContext { client, now, .. } = &self.context;
         (!self.route.is_preflight()).then(|| self.context.peer.log_name(client, *now).to_string())
     }
 }

@@ -1,10 +1,15 @@
-//! Maximum rate of log lines about requests and connections that nothing else limits.
+//! Log lines about requests and connections: the maximum rate of those that nothing else limits, and their durations.
 
 use std::mem;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
+
+/// A duration in milliseconds, to the microsecond.
+pub(super) fn milliseconds(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1e6).round() / 1e3
+}
 
 /// Allows so many log lines in an interval, and counts the events without one.
 #[derive(Debug)]

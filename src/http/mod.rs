@@ -31,7 +31,7 @@ pub(crate) use answer::cors::AllowedOrigins;
 pub(crate) use answer::problem::{Code, Problem};
 pub(crate) use answer::reply::{Reply, ReplyBody, insert, whole};
 pub(crate) use context::RequestContext;
-pub(crate) use endpoint::{BodyRule, Endpoint, McpTool};
+pub(crate) use endpoint::{BodyRule, Endpoint};
 pub use peer::Peer;
 pub(crate) use request::area::Area;
 pub(crate) use request::json::{Errors, JsonObject, JsonValue, Unknown};

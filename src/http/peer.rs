@@ -13,7 +13,6 @@ use crate::domain::{Client, Pseudonym, Timestamp};
 
 use crate::http::RequestId;
 use crate::http::request::client_ip::ClientIp;
-use crate::http::request::head::Head;
 use crate::http::request::request_id::RequestIds;
 use crate::http::state::ServerState;
 
@@ -23,8 +22,8 @@ pub struct Peer {
     pub(super) state: Arc<ServerState>,
     pub(super) address: IpAddr,
     /// The sender of requests without a forwarding header.
-    ip: ClientIp,
-    client: Client,
+    pub(super) ip: ClientIp,
+    pub(super) client: Client,
     ids: RequestIds,
     /// Today's name in the log, and its day.
     log_name: Mutex<Option<(u64, Pseudonym)>>,
@@ -47,11 +46,8 @@ impl Peer {
         self.ids.next()
     }
 
-    /// The sender of a request with this head, and the source of that knowledge.
-    pub(super) fn client(&self, head: &Head, headers: &HeaderMap) -> (Client, ClientIp) {
-        if !head.is_forwarded {
-            return (self.client, self.ip);
-        }
+    /// The sender of a request that a proxy has forwarded, or is said to have.
+    pub(super) fn forwarded(&self, headers: &HeaderMap) -> (Client, ClientIp) {
         let ip = self.state.proxies.client_ip(self.address, headers);
         (client_at(&self.state, &ip), ip)
     }

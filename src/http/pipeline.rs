@@ -13,17 +13,16 @@
 //! The steps before the first wait are taken at once, by `begin`: health, documents and refusals need no future. The
 //! rest follows in `resume`.
 
-use std::any::Any;
+use std::convert::Infallible;
 use std::future::{Ready, ready};
-use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::{BoxFuture, Either};
 use hyper::body::{Body, Bytes};
 use hyper::header::{ALLOW, CACHE_CONTROL, CONNECTION, HeaderValue, STRICT_TRANSPORT_SECURITY};
-use hyper::http::request::Parts;
-use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
+use hyper::{HeaderMap, Request, Response, StatusCode, Version};
 use tokio::time::Instant;
 
 use crate::domain::Decision;
@@ -34,75 +33,69 @@ use crate::http::answer::render;
 use crate::http::answer::reply::{NO_STORE, X_REQUEST_ID};
 use crate::http::endpoint::{Handled, Route, catch_panic, panicked};
 use crate::http::handlers::health::{HEALTH, LIVEZ};
-use crate::http::log::LogLine;
 use crate::http::peer::Peer;
 use crate::http::request::body::{self, BodyError};
 use crate::http::request::identity;
 use crate::http::request::version::{self, SERVICE_API_VERSION, VERSION};
 use crate::http::service::LandingService;
-use crate::http::{Code, Endpoint, Problem, Reply, ReplyBody, RequestContext, RequestId, whole};
+use crate::http::{Code, Endpoint, Problem, Reply, ReplyBody, RequestContext, whole};
+
+/// A response as hyper takes it.
+pub(crate) type Responded = Result<Response<ReplyBody>, Infallible>;
 
 /// A response, or the future of one.
-pub(crate) type Responding =
-    Either<Ready<Response<ReplyBody>>, BoxFuture<'static, Response<ReplyBody>>>;
+pub(crate) type Responding = Either<Ready<Responded>, BoxFuture<'static, Responded>>;
 
 impl LandingService {
-    /// Answers one request of `peer`'s connection; at once, if nothing has to be waited for. Failures and panics
-    /// become problems.
+    /// Answers one request of `peer`'s connection, which has just `arrived`; at once, if nothing has to be waited for.
+    /// Failures and panics become problems.
     pub fn respond(
         self: &Arc<Self>,
         peer: &Arc<Peer>,
+        arrived: Instant,
         request: Request<impl Body<Data = Bytes, Error: Into<BodyError>> + Send + 'static>,
     ) -> Responding {
         let (parts, body) = request.into_parts();
-        let is_head = parts.method == Method::HEAD;
+        let mut exchange = Exchange {
+            route: self.router.find(&parts.method, parts.uri.path()),
+            context: RequestContext::new(peer, parts),
+            decision: Decision::default(),
+            arrived,
+            is_finished: false,
+        };
         // State that requests share is behind locks that a panic releases, or is changed in one step.
-        let begun = catch_unwind(AssertUnwindSafe(|| Exchange::new(self, peer, parts)));
-        let mut exchange = match begun {
-            Ok(exchange) => exchange,
-            Err(panic) => return at_once(self.fault(peer.next_id(), is_head, &*panic), body),
+        let begun = catch_unwind(AssertUnwindSafe(|| exchange.begin(self)));
+        let outcome = match begun.unwrap_or_else(|panic| Err(panicked(&*panic))) {
+            Ok(Step::Done(reply)) => Ok(reply),
+            Err(problem) => Err(problem),
+            Ok(step) => {
+                let service = Arc::clone(self);
+                return Either::Right(Box::pin(async move {
+                    let outcome = catch_panic(exchange.resume(&service, step, body)).await;
+                    let outcome = outcome.unwrap_or_else(|panic| Err(panicked(&*panic)));
+                    Ok(exchange.finish(&service, outcome))
+                }));
+            }
         };
-        let step = catch_unwind(AssertUnwindSafe(|| exchange.begin()));
-        let step = match step.unwrap_or_else(|panic| Err(panicked(&*panic))) {
-            Ok(Step::Done(reply)) => return at_once(exchange.finish(self, Ok(reply)), body),
-            Err(problem) => return at_once(exchange.finish(self, Err(problem)), body),
-            Ok(step) => step,
-        };
-        let service = Arc::clone(self);
+        let response = exchange.finish(self, outcome);
+        if body.is_end_stream() {
+            return Either::Left(ready(Ok(response)));
+        }
+        // Before a body that nobody reads is dropped, hyper has to come to it: otherwise it closes the connection.
         Either::Right(Box::pin(async move {
-            let outcome = catch_panic(exchange.resume(&service, step, body)).await;
-            let outcome = outcome.unwrap_or_else(|panic| Err(panicked(&*panic)));
-            exchange.finish(&service, outcome)
+            drop(body);
+            Ok(response)
         }))
     }
-
-    /// The answer to a request of which nothing else is left.
-    fn fault(&self, id: RequestId, is_head: bool, panic: &(dyn Any + Send)) -> Response<ReplyBody> {
-        let cause = panicked(panic).cause.unwrap_or_default();
-        tracing::error!(request.id = %id, %cause, "a request was not answered as it should be");
-        render::fault(&self.state.app.settings.base_url, id, is_head)
-    }
-}
-
-/// A response to a request whose body nobody reads. Before it is dropped, hyper has to come to it: otherwise it closes
-/// the connection.
-fn at_once(response: Response<ReplyBody>, body: impl Body + Send + 'static) -> Responding {
-    if body.is_end_stream() {
-        return Either::Left(ready(response));
-    }
-    Either::Right(Box::pin(async move {
-        drop(body);
-        response
-    }))
 }
 
 /// One request, from its head to the head of its answer.
-struct Exchange {
-    context: RequestContext,
-    route: Route,
+pub(super) struct Exchange {
+    pub(super) context: RequestContext,
+    pub(super) route: Route,
     /// The standings of the policies that the request has been charged to.
-    decision: Decision,
-    arrived: Instant,
+    pub(super) decision: Decision,
+    pub(super) arrived: Instant,
     /// False if the client hung up before.
     is_finished: bool,
 }
@@ -119,29 +112,16 @@ enum Step {
 }
 
 impl Exchange {
-    fn new(service: &LandingService, peer: &Arc<Peer>, parts: Parts) -> Self {
-        let arrived = Instant::now();
-        let method = &parts.method;
-        let route = service.router.find(method, parts.uri.path());
-        let is_probe = [HEALTH.name, LIVEZ.name, Route::PREFLIGHT].contains(&route.name)
-            || *method == Method::HEAD;
-        let (context, forwarding) = RequestContext::new(peer, parts);
-        let warnings = &service.proxy_warnings;
-        warnings.observe(peer.address, forwarding, is_probe);
-        Self {
-            context,
-            route,
-            decision: Decision::default(),
-            arrived,
-            is_finished: false,
-        }
-    }
-
     /// Takes the steps before the first wait.
-    fn begin(&mut self) -> Result<Step, Problem> {
+    fn begin(&mut self, service: &LandingService) -> Result<Step, Problem> {
+        let forwarding = self.context.read_head();
         let context = &self.context;
+        let is_probe = [HEALTH.name, LIVEZ.name, Route::PREFLIGHT].contains(&self.route.name)
+            || context.is_head();
+        let warnings = &service.proxy_warnings;
+        warnings.observe(context.peer.address, forwarding, is_probe);
         let is_blocked = context.app().blocks.is_blocked(context.address);
-        if self.route.is_preflight() && (is_blocked || context.head.check.is_err()) {
+        if self.route.is_preflight() && (is_blocked || context.head.fault.is_some()) {
             self.route.name = Route::WRONG_METHOD;
         }
         if is_blocked {
@@ -247,8 +227,10 @@ impl Exchange {
     }
 
     fn check_head(&self) -> Result<(), Problem> {
-        let checked = self.context.head.check;
-        checked.map_err(|detail| Problem::new(Code::MalformedHead, detail))
+        match self.context.head.fault {
+            Some(detail) => Err(Problem::new(Code::MalformedHead, detail)),
+            None => Ok(()),
+        }
     }
 
     fn check_version_and_origin(&self, endpoint: &Endpoint) -> Result<(), Problem> {
@@ -297,61 +279,67 @@ impl Exchange {
     fn finish(
         &mut self,
         service: &LandingService,
-        mut outcome: Result<Reply, Problem>,
+        outcome: Result<Reply, Problem>,
     ) -> Response<ReplyBody> {
         self.is_finished = true;
-        let written = catch_unwind(AssertUnwindSafe(|| self.write(service, &mut outcome)));
-        let response = written.unwrap_or_else(|panic| {
-            let is_head = self.context.parts.method == Method::HEAD;
-            service.fault(self.context.id, is_head, &*panic)
+        let duration = self.arrived.elapsed();
+        let written = || self.write(service, outcome, duration);
+        let response = catch_unwind(AssertUnwindSafe(written)).unwrap_or_else(|panic| {
+            let (context, cause) = (&self.context, panicked(&*panic).cause.unwrap_or_default());
+            tracing::error!(request.id = %context.id, %cause, "a request was not answered as it should be");
+            render::fault(&context.app().settings.base_url, context.id, context.is_head())
         });
-        let (name, status) = (self.route.name, response.status().as_u16());
         let metrics = &self.context.app().metrics;
-        metrics.record_request(name, Some(status), self.arrived.elapsed());
+        metrics.record_request(self.route.name, Some(response.status().as_u16()), duration);
         response
     }
 
     fn write(
         &mut self,
         service: &LandingService,
-        outcome: &mut Result<Reply, Problem>,
+        outcome: Result<Reply, Problem>,
+        duration: Duration,
     ) -> Response<ReplyBody> {
-        let context = &self.context;
-        let response = match &mut *outcome {
-            Ok(reply) if self.route.is_preflight() => {
-                render::response(reply.status, mem::take(&mut reply.headers), whole(""))
+        let (context, decision) = (&self.context, &mut self.decision);
+        let is_complete = self.route.is_preflight() && outcome.is_ok();
+        let reply = match outcome {
+            Ok(reply) => {
+                if let Some(later) = &reply.decision {
+                    decision.merge(later);
+                }
+                reply
             }
-            outcome => {
-                let decision = &mut self.decision;
-                let mut response = service.renderer.render(context, decision, outcome);
-                service.add_headers(context, self.route, response.headers_mut());
-                response
+            Err(problem) => {
+                decision.merge(&problem.decision);
+                let reply = render::problem_reply(context, decision, &problem);
+                Reply {
+                    problem: Some(Box::new(problem)),
+                    ..reply
+                }
             }
         };
-        self.log_line().write(&response, outcome, &self.decision);
-        response
-    }
-
-    fn log_line(&self) -> LogLine<'_> {
-        LogLine {
-            context: &self.context,
-            route: self.route,
-            arrived: self.arrived,
+        let mut response = reply.response;
+        if !is_complete {
+            let renderer = &service.renderer;
+            renderer.complete(context, decision, reply.content_type, &mut response);
+            service.add_headers(context, &self.route, response.headers_mut());
         }
+        self.log(&response, reply.tool, reply.problem.as_deref(), duration);
+        response
     }
 }
 
 impl Drop for Exchange {
     fn drop(&mut self) {
         if !self.is_finished {
-            self.log_line().hung_up();
+            self.log_hang_up();
         }
     }
 }
 
 impl LandingService {
     /// Adds the headers on versions, removal, `https`, CORS and the end of the connection.
-    fn add_headers(&self, context: &RequestContext, route: Route, headers: &mut HeaderMap) {
+    fn add_headers(&self, context: &RequestContext, route: &Route, headers: &mut HeaderMap) {
         if let Some(hsts) = &self.hsts {
             headers.insert(STRICT_TRANSPORT_SECURITY, hsts.clone());
         }
@@ -366,7 +354,7 @@ impl LandingService {
         } else if context.area.is_for_programs() {
             self.state.origins.apply(&context.parts.headers, headers);
         }
-        if context.head.check.is_err() && context.parts.version < Version::HTTP_2 {
+        if context.head.fault.is_some() && context.parts.version < Version::HTTP_2 {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
     }

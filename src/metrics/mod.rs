@@ -9,11 +9,12 @@ pub mod process;
 mod values;
 pub mod workers;
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use fnv::FnvBuildHasher;
 use parking_lot::Mutex;
 use rustix::fs::{StatVfs, statvfs};
 use tokio_util::sync::CancellationToken;
@@ -209,7 +210,7 @@ pub struct LastError {
 #[derive(Debug, Default)]
 pub struct Metrics {
     /// Requests to each endpoint, by its name in the log.
-    pub endpoints: BTreeMap<&'static str, EndpointMetrics>,
+    pub endpoints: HashMap<&'static str, EndpointMetrics, FnvBuildHasher>,
     policies: [PolicyMetrics; PolicyName::ALL.len()],
     /// Sign-ups that created a contact.
     pub sign_ups: Counter,

@@ -79,7 +79,9 @@ impl WorkerMetrics {
         self.all().all(|(worker, health)| {
             let is_recent = |since: Instant| since.elapsed() < FAILING_AFTER;
             let holds_work = matches!(worker, Worker::Webhook | Worker::Mail | Worker::Trimming);
-            !holds_work || health.failing_since.lock().is_none_or(is_recent)
+            // Most have never ended: no core writes to a lock then.
+            let never_ended = health.restarts.get() == 0;
+            never_ended || !holds_work || health.failing_since.lock().is_none_or(is_recent)
         })
     }
 }

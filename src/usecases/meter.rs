@@ -140,16 +140,20 @@ impl<'a> Meter<'a> {
     /// One charge for each subject under its policy, for a request from `network`. Disabled
     /// policies charge nothing.
     pub fn charges(&self, network: Network, subjects: &[(PolicyName, Subject<'_>)]) -> Charges<'a> {
-        let charges = subjects.iter().filter_map(|&(policy, subject)| {
+        let mut charges = Charges::new();
+        for &(policy, subject) in subjects {
+            let Some(quota) = self.policies.quota(policy) else {
+                continue;
+            };
             let is_shared = !matches!(subject, Subject::Everyone);
-            Some(Charge {
+            // No request has more charges than fit.
+            let _ = charges.try_push(Charge {
                 policy,
-                quota: self.policies.quota(policy)?,
+                quota,
                 key: LimitKey::new(self.key, policy, subject),
                 group: is_shared.then_some((network, self.key)),
-            })
-        });
-        // No request has more charges.
-        charges.take(POLICIES_PER_REQUEST_MAX).collect()
+            });
+        }
+        charges
     }
 }

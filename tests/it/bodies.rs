@@ -70,7 +70,8 @@ fn begin(app: &Arc<TestApp>, peer: &str, request: Request<SlowBody>) -> JoinHand
     let (app, peer) = (Arc::clone(app), peer.parse().unwrap());
     tokio::spawn(async move {
         let peer = app.service.peer(peer);
-        app.service.respond(&peer, request).await.status().as_u16()
+        let responding = app.service.respond(&peer, Instant::now(), request);
+        responding.await.unwrap().status().as_u16()
     })
 }
 

@@ -32,6 +32,7 @@ use landing_api::ports::{
 };
 use landing_api::site::{Site, SiteFacts, SiteFile, SiteImage};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::openapi_contract::contract::CONTRACT;
 use crate::twins::{
@@ -588,8 +589,9 @@ impl TestApp {
         let request = request.body(Full::new(call.body)).unwrap();
         let response = self
             .service
-            .respond(&self.service.peer(call.peer), request)
-            .await;
+            .respond(&self.service.peer(call.peer), Instant::now(), request)
+            .await
+            .unwrap();
         let (mut parts, body) = response.into_parts();
         // What hyper writes: the length that it is told.
         if let Some(length) = body.size_hint().exact().filter(|&length| length > 0) {

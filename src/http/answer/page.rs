@@ -92,7 +92,7 @@ pub(crate) fn failure_page(
         }),
     };
     let mut reply = page.reply(&context.state().templates).ok()?;
-    let headers = &mut reply.headers;
+    let headers = reply.response.headers_mut();
     headers.extend(problem.headers.iter().cloned().collect::<HeaderMap>());
     // A failure may be that of an email's link.
     headers.insert(REFERRER_POLICY, NO_REFERRER);

@@ -6,10 +6,10 @@ use std::iter;
 use arrayvec::ArrayVec;
 use hyper::header::{HeaderName, HeaderValue};
 
-use crate::domain::{Decision, Policies, PolicyName, Quota};
+use crate::domain::{Decision, Policies, PolicyName, Quota, Standing};
 use crate::usecases::admit::EVERY_REQUEST;
 
-/// The headers, in the order of [`RateLimitHeaders::values`].
+/// The headers.
 pub const NAMES: [HeaderName; 5] = [
     HeaderName::from_static("ratelimit-limit"),
     HeaderName::from_static("ratelimit-remaining"),
@@ -62,10 +62,14 @@ impl RateLimitHeaders {
         prepared.unwrap_or_else(|| number.into())
     }
 
-    /// The values for `decision`; none when every policy is off. The numbers are those of the binding
-    /// policy; `RateLimit-Policy` lists every policy that counted the request.
-    pub fn values(&self, decision: &Decision) -> Option<[HeaderValue; 5]> {
-        let binding = decision.binding()?;
+    /// Passes the values on, in the order of [`NAMES`]. The numbers are those of `binding`, the policy of `decision`
+    /// that the answer shows; `RateLimit-Policy` lists every policy that counted the request.
+    pub fn values(
+        &self,
+        binding: &Standing,
+        decision: &Decision,
+        mut pass: impl FnMut(HeaderValue),
+    ) {
         let remaining = self.number(binding.remaining().into());
         let reset_s = self.number(binding.reset_s());
         let mut rate_limit = ArrayVec::<u8, RATE_LIMIT_LEN_MAX>::new();
@@ -80,13 +84,11 @@ impl RateLimitHeaders {
             // It is long enough for any policy and number.
             let _ = rate_limit.try_extend_from_slice(part);
         }
-        Some([
-            self.count(binding.quota.count()),
-            remaining,
-            reset_s,
-            value(&rate_limit),
-            self.list(decision),
-        ])
+        pass(self.count(binding.quota.count()));
+        pass(remaining);
+        pass(reset_s);
+        pass(value(&rate_limit));
+        pass(self.list(decision));
     }
 
     /// The value of a policy's count.
@@ -160,7 +162,10 @@ mod tests {
 
     fn written(decision: &Decision) -> Vec<String> {
         let headers = RateLimitHeaders::new(&Policies::default());
-        let values = headers.values(decision).into_iter().flatten();
+        let mut values = Vec::new();
+        if let Some(binding) = decision.binding() {
+            headers.values(binding, decision, |value| values.push(value));
+        }
         let line = |(name, value): (HeaderName, HeaderValue)| {
             format!("{name}: {}", value.to_str().unwrap())
         };

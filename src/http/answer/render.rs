@@ -9,7 +9,7 @@ use hyper::header::{
 };
 use hyper::{HeaderMap, Response, StatusCode};
 
-use crate::domain::{Decision, Policies};
+use crate::domain::{Decision, Policies, Standing};
 
 use crate::http::answer::page::failure_page;
 use crate::http::answer::ratelimit::{self, RateLimitHeaders};
@@ -46,56 +46,42 @@ impl Renderer {
         }
     }
 
-    /// The answer to a request. Takes headers and body out of `outcome` and merges its decision into
-    /// that of the request, both of which the log reads afterwards.
-    pub(crate) fn render(
-        &self,
-        context: &RequestContext,
-        decision: &mut Decision,
-        outcome: &mut Result<Reply, Problem>,
-    ) -> Response<ReplyBody> {
-        match outcome {
-            Ok(reply) => {
-                if let Some(later) = &reply.decision {
-                    decision.merge(later);
-                }
-                self.write(context, decision, reply)
-            }
-            Err(problem) => {
-                decision.merge(&problem.decision);
-                let mut reply = problem_reply(context, decision, problem);
-                self.write(context, decision, &mut reply)
-            }
-        }
-    }
-
-    /// Adds to `reply` what every answer has.
-    fn write(
+    /// Adds to `response` what every answer has. Its type is `content_type`, unless that is among its headers.
+    pub(crate) fn complete(
         &self,
         context: &RequestContext,
         decision: &Decision,
-        reply: &mut Reply,
-    ) -> Response<ReplyBody> {
-        let (area, status) = (context.area, reply.status);
-        let is_head = context.parts.method == hyper::Method::HEAD;
+        content_type: Option<HeaderValue>,
+        response: &mut Response<ReplyBody>,
+    ) {
+        let (area, status) = (context.area, response.status());
         let shows_limits = area.is_for_programs() || decision.is_refused();
-        let limits = shows_limits.then(|| self.limits.values(decision)).flatten();
+        let binding = decision.binding().filter(|_| shows_limits);
+        let id = context.id.to_header();
+        let headers = response.headers_mut();
+        match binding {
+            Some(binding) => self.fill(id, content_type, binding, decision, headers),
+            None => {
+                headers.insert(X_REQUEST_ID, id);
+                headers.insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
+                headers.extend(content_type.map(|value| (CONTENT_TYPE, value)));
+            }
+        }
         // `Retry-After` equals `RateLimit-Reset` and comes with 429 only: a refused tool is an answer of
         // another status.
-        let refused = limits
-            .as_ref()
-            .filter(|_| status == StatusCode::TOO_MANY_REQUESTS);
-        let retry_after = refused.map(|[_, _, reset, ..]| reset.clone());
-        let mut headers = self.headers(context.id, reply, limits);
-        if let Some(retry_after) = retry_after {
-            headers.insert(RETRY_AFTER, retry_after);
+        if status == StatusCode::TOO_MANY_REQUESTS
+            && let Some(binding) = binding
+        {
+            headers.insert(RETRY_AFTER, HeaderValue::from(binding.reset_s()));
         }
         if area == Area::OAuth {
             // RFC 6749, section 5.1.
             headers.insert(CACHE_CONTROL, NO_STORE);
             headers.insert(PRAGMA, HeaderValue::from_static("no-cache"));
         }
-        match reply.body.size_hint().exact() {
+        let (length, is_head) = (response.body().size_hint().exact(), context.is_head());
+        let headers = response.headers_mut();
+        match length {
             // Its length would be that of the representation (RFC 9110, section 8.6).
             Some(_) if status == StatusCode::NOT_MODIFIED => {}
             // hyper writes the length of a body that is sent.
@@ -108,56 +94,48 @@ impl Renderer {
                 headers.insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
             }
         }
-        let body = mem::replace(&mut reply.body, whole(""));
-        response(status, headers, if is_head { whole("") } else { body })
+        if is_head {
+            *response.body_mut() = whole("");
+        }
     }
 
-    /// Merges the reply's own headers with the template.
-    fn headers(
+    /// Merges `headers`, a reply's own, into a copy of the template.
+    fn fill(
         &self,
-        id: RequestId,
-        reply: &mut Reply,
-        limits: Option<[HeaderValue; 5]>,
-    ) -> HeaderMap {
-        let content_type = reply.content_type.take();
-        let Some(limits) = limits else {
-            let mut headers = mem::take(&mut reply.headers);
-            headers.insert(X_REQUEST_ID, id.to_header());
-            headers.insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
-            headers.extend(content_type.map(|value| (CONTENT_TYPE, value)));
-            return headers;
-        };
-        let mut headers = self.template.clone();
+        id: HeaderValue,
+        content_type: Option<HeaderValue>,
+        binding: &Standing,
+        decision: &Decision,
+        headers: &mut HeaderMap,
+    ) {
+        let mut own = mem::replace(headers, self.template.clone());
         let has_type = content_type.is_some();
-        let [limit, remaining, reset, rate_limit, policy] = limits;
-        let content_type = content_type.unwrap_or(BLANK);
-        let values = [
-            id.to_header(),
-            content_type,
-            limit,
-            remaining,
-            reset,
-            rate_limit,
-            policy,
-        ];
-        for (blank, value) in headers.values_mut().zip(values) {
-            *blank = value;
-        }
+        let mut blanks = headers.values_mut();
+        let mut fill = |value| {
+            if let Some(blank) = blanks.next() {
+                *blank = value;
+            }
+        };
+        fill(id);
+        fill(content_type.unwrap_or(BLANK));
+        self.limits.values(binding, decision, fill);
         if !has_type {
             headers.remove(CONTENT_TYPE);
         }
-        if !reply.headers.is_empty() {
-            let mut own = mem::take(&mut reply.headers);
+        if !own.is_empty() {
             // No cache may keep the numbers, which are one client's at one moment.
             own.remove(CACHE_CONTROL);
             headers.extend(own);
         }
-        headers
     }
 }
 
 /// The answer to a request that failed: a problem, or a page for whoever wants one.
-fn problem_reply(context: &RequestContext, decision: &Decision, problem: &Problem) -> Reply {
+pub(crate) fn problem_reply(
+    context: &RequestContext,
+    decision: &Decision,
+    problem: &Problem,
+) -> Reply {
     if let Some(page) = failure_page(context, problem, decision) {
         return page;
     }
@@ -188,17 +166,5 @@ pub(crate) fn fault(base_url: &str, id: RequestId, is_head: bool) -> Response<Re
     ]);
     let body = problem.body(base_url, id, &Decision::default(), Area::Site);
     let body = if is_head { Vec::new() } else { body };
-    response(problem.code.status(), headers, whole(body))
-}
-
-/// An answer of these parts.
-pub(crate) fn response(
-    status: StatusCode,
-    headers: HeaderMap,
-    body: ReplyBody,
-) -> Response<ReplyBody> {
-    let mut response = Response::new(body);
-    *response.status_mut() = status;
-    *response.headers_mut() = headers;
-    response
+    Reply::new(problem.code.status(), headers, whole(body)).response
 }

@@ -1,15 +1,16 @@
 //! What a handler answers when nothing fails.
 
-use http_body_util::{Either, Full};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Either, Full};
 use hyper::body::Bytes;
 use hyper::header::{HeaderName, HeaderValue};
-use hyper::{HeaderMap, StatusCode};
+use hyper::{HeaderMap, Response, StatusCode};
 use serde_json::Value;
 
 use crate::domain::Decision;
 
 use crate::http::Problem;
-use crate::http::answer::sse::SseStream;
+use crate::http::answer::sse::{BrokenOff, SseStream};
 
 pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -22,12 +23,10 @@ const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 /// An answer, before the headers that every answer has.
 #[derive(Debug)]
 pub(crate) struct Reply {
-    pub(crate) status: StatusCode,
+    /// Its status, its own headers and its body.
+    pub(crate) response: Response<ReplyBody>,
     /// `Content-Type`, unless it is among its own headers.
     pub(crate) content_type: Option<HeaderValue>,
-    /// Its own headers.
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: ReplyBody,
     /// The standings of the policies that the handler asked.
     pub(crate) decision: Option<Box<Decision>>,
     /// The tool that was called, for the log.
@@ -42,24 +41,32 @@ impl Reply {
         if let Value::Object(fields) = &mut fields {
             fields.retain(|_name, value| !value.is_null());
         }
-        Self {
-            status,
-            ..Self::serialised(fields.to_string().into())
-        }
+        let mut reply = Self::serialised(fields.to_string().into());
+        *reply.response.status_mut() = status;
+        reply
     }
 
     /// 200 with a JSON body.
     pub(crate) fn serialised(json: Bytes) -> Self {
-        Self::of_type(JSON, whole(json))
+        Self {
+            content_type: Some(JSON),
+            ..Self::of(whole(json))
+        }
     }
 
     /// An answer with these headers.
     pub(crate) fn new(status: StatusCode, headers: HeaderMap, body: ReplyBody) -> Self {
+        let mut reply = Self::of(body);
+        *reply.response.status_mut() = status;
+        *reply.response.headers_mut() = headers;
+        reply
+    }
+
+    /// 200 with this body.
+    fn of(body: ReplyBody) -> Self {
         Self {
-            status,
+            response: Response::new(body),
             content_type: None,
-            headers,
-            body,
             decision: None,
             tool: None,
             problem: None,
@@ -68,18 +75,14 @@ impl Reply {
 
     /// 200 without a body.
     pub(crate) fn empty() -> Self {
-        Self::new(StatusCode::OK, HeaderMap::new(), whole(""))
+        Self::of(whole(""))
     }
 
     /// A stream of server-sent events.
     pub(crate) fn events(stream: SseStream) -> Self {
-        Self::of_type(EVENTS, Either::Right(Box::new(stream)))
-    }
-
-    fn of_type(media_type: HeaderValue, body: ReplyBody) -> Self {
         Self {
-            content_type: Some(media_type),
-            ..Self::new(StatusCode::OK, HeaderMap::new(), body)
+            content_type: Some(EVENTS),
+            ..Self::of(Either::Right(stream.boxed_unsync()))
         }
     }
 
@@ -97,7 +100,7 @@ impl Reply {
 }
 
 /// The body of an answer: whole, or a stream of events.
-pub(crate) type ReplyBody = Either<Full<Bytes>, Box<SseStream>>;
+pub(crate) type ReplyBody = Either<Full<Bytes>, UnsyncBoxBody<Bytes, BrokenOff>>;
 
 /// A whole body.
 pub(crate) fn whole(bytes: impl Into<Bytes>) -> ReplyBody {

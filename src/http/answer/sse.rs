@@ -82,7 +82,7 @@ impl SseSink {
 
 /// The body of an answer whose events are still being written.
 #[derive(Debug)]
-pub struct SseStream {
+pub(crate) struct SseStream {
     events: mpsc::Receiver<Option<Bytes>>,
     comment: Pin<Box<Sleep>>,
 }

@@ -8,7 +8,7 @@ use crate::domain::{Conversation, Decision, QuotaToken};
 use crate::http::endpoint::{Handled::Now, later};
 use crate::http::request::json;
 use crate::http::request::negotiate::{self, prefers_events};
-use crate::http::{BodyRule, Endpoint, McpTool, Problem, Reply, RequestContext, Unknown};
+use crate::http::{BodyRule, Endpoint, Problem, Reply, RequestContext, Unknown};
 use crate::site::tools::Tool;
 use crate::usecases::ask_assistant::{self as usecase, Answered};
 
@@ -25,10 +25,9 @@ pub(crate) const CHAT: Endpoint = Endpoint {
     deadline: chat_wire::DEADLINE,
     has_effects: true,
     shows: Some(|context| Box::pin(standing(context.clone(), context.visitor()))),
-    tool: Some(McpTool {
-        tool: Tool::AskAssistant,
-        handler: |context, arguments| later(ask(context.clone(), arguments)),
-    }),
+    tool: Some((Tool::AskAssistant, |context, arguments| {
+        later(ask(context.clone(), arguments))
+    })),
     ..Endpoint::post(|context, body| later(chat(context.clone(), body)))
 };
 
@@ -36,13 +35,13 @@ pub(crate) const QUOTA: Endpoint = Endpoint {
     name: "assistant.quota",
     paths: PATHS,
     shows: Some(|context| Box::pin(standing(context.clone(), context.visitor()))),
-    tool: Some(McpTool {
-        tool: Tool::GetAssistantQuota,
-        handler: |context, arguments| match json::read_no_members(&arguments) {
+    tool: Some((
+        Tool::GetAssistantQuota,
+        |context, arguments| match json::read_no_members(&arguments) {
             Ok(()) => later(show_quota(context.clone(), None)),
             Err(problem) => Now(Err(problem)),
         },
-    }),
+    )),
     ..Endpoint::get(|context, _body| later(show_quota(context.clone(), context.visitor())))
 };
 
@@ -67,7 +66,8 @@ async fn ask(context: RequestContext, arguments: Bytes) -> Result<Reply, Problem
 
 fn answer(context: &RequestContext, answered: Answered, is_tool: bool) -> Reply {
     let mut reply = Reply::json(StatusCode::OK, chat_response(&answered, is_tool));
-    reply.headers.extend(set_cookie(context, answered.visitor));
+    let cookie = set_cookie(context, answered.visitor);
+    reply.response.headers_mut().extend(cookie);
     reply.problem = fallback_cause(answered.model_error);
     reply.with_decision(answered.decision)
 }

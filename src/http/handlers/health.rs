@@ -4,18 +4,15 @@ use hyper::body::Bytes;
 
 use crate::http::endpoint::Handled::Now;
 use crate::http::request::json;
-use crate::http::{Code, Endpoint, McpTool, Problem, Reply, RequestContext};
+use crate::http::{Code, Endpoint, Problem, Reply, RequestContext};
 use crate::site::tools::Tool;
 
 pub(crate) const HEALTH: Endpoint = Endpoint {
     name: "health",
     paths: &["/api/v1/health"],
-    tool: Some(McpTool {
-        tool: Tool::CheckHealth,
-        handler: |context, arguments| {
-            Now(json::read_no_members(&arguments).and_then(|()| health(context)))
-        },
-    }),
+    tool: Some((Tool::CheckHealth, |context, arguments| {
+        Now(json::read_no_members(&arguments).and_then(|()| health(context)))
+    })),
     ..Endpoint::get(|context, _body| Now(health(context)))
 };
 

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::domain::{Label, PolicyName};
 use crate::http::endpoint::{Handled::Now, later};
 use crate::http::request::json;
-use crate::http::{BodyRule, Endpoint, McpTool, Problem, Reply, RequestContext, Unknown};
+use crate::http::{BodyRule, Endpoint, Problem, Reply, RequestContext, Unknown};
 use crate::site::tools::Tool;
 use crate::usecases::issue_key::issue_key;
 
@@ -18,10 +18,9 @@ pub(crate) const ISSUE_KEY: Endpoint = Endpoint {
     paths: PATHS,
     body: Some(BodyRule::json(8)),
     has_effects: true,
-    tool: Some(McpTool {
-        tool: Tool::CreateApiKey,
-        handler: |context, arguments| later(issue(context.clone(), arguments)),
-    }),
+    tool: Some((Tool::CreateApiKey, |context, arguments| {
+        later(issue(context.clone(), arguments))
+    })),
     ..Endpoint::post(|context, body| later(issue(context.clone(), body)))
 };
 

@@ -160,6 +160,7 @@ fn contact_page(
         values: json!({ "state": state, "address": address }),
     };
     let mut reply = page.reply(&context.state().templates)?;
-    reply.headers.insert(REFERRER_POLICY, NO_REFERRER);
+    let headers = reply.response.headers_mut();
+    headers.insert(REFERRER_POLICY, NO_REFERRER);
     Ok(reply)
 }

@@ -9,7 +9,7 @@ use crate::domain::{EmailAddress, EmailError, SignUpWay};
 use crate::http::endpoint::later;
 use crate::http::request::evidence::evidence;
 use crate::http::request::{form, json, negotiate};
-use crate::http::{BodyRule, Endpoint, McpTool, Problem, Reply, RequestContext, Unknown};
+use crate::http::{BodyRule, Endpoint, Problem, Reply, RequestContext, Unknown};
 use crate::site::tools::Tool;
 use crate::usecases::subscribe::subscribe;
 
@@ -18,10 +18,9 @@ pub(crate) const SUBSCRIBE: Endpoint = Endpoint {
     paths: &["/api/v1/newsletter", "/api/newsletter"],
     body: Some(BodyRule::json(8)),
     has_effects: true,
-    tool: Some(McpTool {
-        tool: Tool::SubscribeNewsletter,
-        handler: |context, arguments| later(sign_up(context.clone(), arguments, SignUpWay::Tool)),
-    }),
+    tool: Some((Tool::SubscribeNewsletter, |context, arguments| {
+        later(sign_up(context.clone(), arguments, SignUpWay::Tool))
+    })),
     ..Endpoint::post(|context, body| later(sign_up(context.clone(), body, way(context))))
 };
 

@@ -8,17 +8,16 @@ use crate::domain::EchoMessage;
 use crate::http::endpoint::Handled::Now;
 use crate::http::request::json;
 use crate::http::request::version::VERSION;
-use crate::http::{BodyRule, Endpoint, McpTool, Problem, Reply, RequestContext, Unknown};
+use crate::http::{BodyRule, Endpoint, Problem, Reply, RequestContext, Unknown};
 use crate::site::tools::Tool;
 
 pub(crate) const ECHO: Endpoint = Endpoint {
     name: "sandbox.echo",
     paths: PATHS,
     body: Some(BodyRule::json(64)),
-    tool: Some(McpTool {
-        tool: Tool::Echo,
-        handler: |context, arguments| Now(echo(context, &arguments)),
-    }),
+    tool: Some((Tool::Echo, |context, arguments| {
+        Now(echo(context, &arguments))
+    })),
     ..Endpoint::post(|context, body| Now(echo(context, &body)))
 };
 

@@ -18,7 +18,7 @@ use tokio::time::{Instant, timeout};
 use crate::domain::{Conversation, Decision};
 use crate::http::answer::sse::{self, SseSink};
 use crate::http::endpoint::{catch_panic, panicked};
-use crate::http::log::milliseconds;
+use crate::http::log_throttle::milliseconds;
 use crate::http::server::shares::Share;
 use crate::http::{Area, Code, Problem, Reply, RequestContext};
 use crate::ports::{AnswerSink, ModelError, SinkClosed};
@@ -53,7 +53,7 @@ pub(super) async fn chat(
     };
     let (of_fallback, failure) = fallback.unzip();
     let mut reply = Reply::events(stream).with_decision(of_fallback.unwrap_or(decision));
-    reply.headers.extend(cookie);
+    reply.response.headers_mut().extend(cookie);
     reply.problem = chat_wire::fallback_cause(failure);
     Ok(reply)
 }

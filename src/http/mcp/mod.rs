@@ -50,10 +50,8 @@ async fn answer_message(
 ) -> Result<Reply, RpcError> {
     let is_stateless = message.check(headers)?;
     let Some(id) = &message.id else {
-        return Ok(Reply {
-            status: StatusCode::ACCEPTED,
-            ..Reply::empty()
-        });
+        let (status, headers) = (StatusCode::ACCEPTED, HeaderMap::new());
+        return Ok(Reply::new(status, headers, whole("")));
     };
     // The tool's response without its body.
     let mut ran = Reply::empty();
@@ -120,10 +118,12 @@ async fn call_tool(
     }
     *ran = run(tool, arguments.to_owned()).await;
     ran.tool = Some(tool.as_str());
-    let body = mem::replace(&mut ran.body, whole("")).collect().await;
+    let body = mem::replace(ran.response.body_mut(), whole(""))
+        .collect()
+        .await;
     // No tool answers with a stream, which could break off.
     let body = body.map_or_else(|_broken_off| Bytes::new(), Collected::to_bytes);
-    let is_error = !ran.status.is_success();
+    let is_error = !ran.response.status().is_success();
     let note = toolbox.note(tool).filter(|_| !is_error);
     let texts = [Some(&*String::from_utf8_lossy(&body)), note];
     let content = texts.into_iter().flatten();

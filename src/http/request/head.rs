@@ -18,14 +18,14 @@ use crate::http::request::version::{SERVICE_API_VERSION, VERSION};
 const HEADERS_MAX: usize = 100;
 
 /// Facts about a head that decide the path of its request.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Head {
     /// The fault of its target, its framing or its number of headers, in words for the client. On HTTP/1 the
     /// connection must be closed after the request then: a proxy in front of the service may see its end elsewhere.
     ///
     /// hyper itself refuses every other last transfer coding than `chunked`, and any on HTTP/1.0. With a transfer
     /// coding it ignores `Content-Length`, and closes the connection after the response (RFC 9112, section 6.3).
-    pub(crate) check: Result<(), &'static str>,
+    pub(crate) fault: Option<&'static str>,
     /// True if it presents a credential, valid or not.
     pub(crate) has_credential: bool,
     /// A proxy forwarded the request, or the client claims so.
@@ -37,24 +37,19 @@ pub(crate) struct Head {
 impl Head {
     /// Reads the head of a request to a path of `area`, at the service of `base_url`.
     pub(crate) fn read(parts: &Parts, area: Area, base_url: &str) -> Self {
-        let mut head = Self {
-            check: Ok(()),
-            has_credential: false,
-            is_forwarded: false,
-            is_our_version: None,
-        };
+        let mut head = Self::default();
         let (mut host, mut coding, mut cookies) = (None, None, 0_usize);
         for (name, value) in &parts.headers {
             if name == HOST {
                 if host.replace(value.as_bytes()).is_some() {
-                    head.check = Err("The request has more than one Host.");
+                    head.fault = Some("The request has more than one Host.");
                 }
             } else if name == COOKIE {
                 cookies += 1;
             } else if name == TRANSFER_ENCODING {
                 let is_chunked = value.as_bytes().eq_ignore_ascii_case(b"chunked");
                 if coding.replace(value).is_some() || !is_chunked {
-                    head.check = Err("The only accepted transfer coding is a single chunked.");
+                    head.fault = Some("The only accepted transfer coding is a single chunked.");
                 }
             } else if identity::is_credential(name, value) {
                 head.has_credential = true;
@@ -68,35 +63,32 @@ impl Head {
         }
         // HTTP/2 may split the cookies into a field for each (RFC 9113, section 8.2.3).
         if parts.headers.len() - cookies.saturating_sub(1) > HEADERS_MAX {
-            head.check = Err("The request has more than 100 headers.");
+            head.fault = Some("The request has more than 100 headers.");
         }
-        head.check = head.check.and_then(|()| check_host(parts, host, base_url));
+        head.fault = head.fault.or_else(|| host_fault(parts, host, base_url));
         head
     }
 }
 
-/// Checks the host that the request is for.
-///
-/// # Errors
-/// The fault, in words for the client.
-fn check_host(parts: &Parts, host: Option<&[u8]>, base_url: &str) -> Result<(), &'static str> {
+/// The fault of the host that the request is for, in words for the client.
+fn host_fault(parts: &Parts, host: Option<&[u8]>, base_url: &str) -> Option<&'static str> {
     if host.is_some_and(|host| !is_host_of(base_url, host) && !is_host(host)) {
-        return Err("Host must be a host name or an IP address, with an optional port.");
+        return Some("Host must be a host name or an IP address, with an optional port.");
     }
     // `:authority` on HTTP/2, and the target's authority on HTTP/1 if that is a whole URL.
     let authority = parts.uri.authority().map(Authority::as_str);
     if authority.is_some_and(|authority| !is_host(authority.as_bytes())) {
-        return Err("The authority must be a host name or an IP address, with an optional port.");
+        return Some("The authority must be a host name or an IP address, with an optional port.");
     }
     match (parts.version, host, authority) {
         // RFC 9113, section 8.3.1.
         (Version::HTTP_2, Some(host), Some(authority)) if !is_same(parts, host, authority) => {
-            Err("Host and :authority differ.")
+            Some("Host and :authority differ.")
         }
         (Version::HTTP_11, None, _) | (Version::HTTP_2, None, None) => {
-            Err("The Host header is missing.")
+            Some("The Host header is missing.")
         }
-        _ => Ok(()),
+        _ => None,
     }
 }
 
@@ -118,6 +110,10 @@ fn is_host_of(base_url: &str, host: &[u8]) -> bool {
 
 /// True if `text` is a host name or IP address, optionally with a colon and perhaps a port (RFC 9110, section 7.2).
 fn is_host(text: &[u8]) -> bool {
+    // Most have no port.
+    if !text.is_empty() && text.iter().copied().all(is_of_name) {
+        return true;
+    }
     let text = str::from_utf8(text).unwrap_or_default();
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, port),

@@ -9,15 +9,15 @@ use std::time::Duration;
 
 use arrayvec::ArrayVec;
 use futures_util::stream;
-use http_body_util::{Either, StreamBody};
-use hyper::body::{Body, Bytes};
+use http_body_util::{BodyExt as _, Either, StreamBody};
+use hyper::Version;
+use hyper::body::Body as _;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until};
 
 use crate::http::ReplyBody;
-use crate::http::request::body::BodyError;
 
 /// Minimum bytes of a write that count as progress. HTTP/2 frames that acknowledge a ping or a setting are
 /// smaller.
@@ -39,6 +39,9 @@ pub(super) struct Activity {
     last_ms: AtomicU64,
     /// Requests without a response yet, and responses whose next part isn't ready.
     waiting: AtomicUsize,
+    /// Nothing has been written since a request arrived. Its response is usually written at once, and needs no other look
+    /// at the clock. Changed by the connection's task only.
+    is_fresh: AtomicBool,
     /// The socket's send buffer is full: the client doesn't read.
     is_blocked: AtomicBool,
     /// Bytes received since the last request. Above the maximum, the client has flooded. Changed by the connection's
@@ -56,6 +59,7 @@ impl Activity {
             opened: Instant::now(),
             last_ms: AtomicU64::new(0),
             waiting: AtomicUsize::new(0),
+            is_fresh: AtomicBool::new(false),
             is_blocked: AtomicBool::new(false),
             received: AtomicUsize::new(0),
             received_max: match is_trusted {
@@ -66,12 +70,15 @@ impl Activity {
         })
     }
 
-    /// Counts a request until the guard is dropped. A flood stays one.
-    pub(super) fn begin_request(self: &Arc<Self>) -> ActivityGuard {
+    /// A request has arrived. A flood stays one.
+    pub(super) fn begin_request(&self, arrived: Instant, version: Version) {
         if !self.has_flooded() {
             self.received.store(0, Ordering::Relaxed);
         }
-        self.begin()
+        self.touch(arrived);
+        // HTTP/2 writes when the client lets it.
+        let is_fresh = version < Version::HTTP_2;
+        self.is_fresh.store(is_fresh, Ordering::Relaxed);
     }
 
     /// The connection waits for the service until the guard is dropped.
@@ -129,8 +136,9 @@ impl Activity {
         self.opened + Duration::from_millis(self.last_ms.load(Ordering::Relaxed))
     }
 
-    fn touch(&self) {
-        let age_ms = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
+    fn touch(&self, now: Instant) {
+        let age = now.saturating_duration_since(self.opened);
+        let age_ms = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
         self.last_ms.store(age_ms, Ordering::Relaxed);
     }
 
@@ -139,7 +147,9 @@ impl Activity {
     /// # Errors
     /// When the client sent more than its requests can need.
     fn read(&self, bytes: usize) -> io::Result<()> {
-        self.received.fetch_add(bytes, Ordering::Relaxed);
+        let received = self.received.load(Ordering::Relaxed);
+        let received = received.saturating_add(bytes);
+        self.received.store(received, Ordering::Relaxed);
         if self.has_flooded() {
             return Err(io::Error::other(
                 "flood: the client sent more than its requests need",
@@ -157,8 +167,10 @@ impl Activity {
     fn wrote<E>(&self, polled: &Poll<Result<usize, E>>) {
         self.is_blocked
             .store(polled.is_pending(), Ordering::Relaxed);
-        if matches!(polled, Poll::Ready(Ok(PROGRESS_BYTES..))) {
-            self.touch();
+        if self.is_fresh.load(Ordering::Relaxed) {
+            self.is_fresh.store(false, Ordering::Relaxed);
+        } else if matches!(polled, Poll::Ready(Ok(PROGRESS_BYTES..))) {
+            self.touch(Instant::now());
         }
     }
 }
@@ -170,32 +182,28 @@ pub(super) struct ActivityGuard(Arc<Activity>);
 impl ActivityGuard {
     /// The body of the response. The connection waits for the service while the next part of a stream isn't ready.
     /// HTTP/2 polls a stream only if the client takes more.
-    pub(super) fn sending(
-        self,
-        body: ReplyBody,
-    ) -> impl Body<Data = Bytes, Error = BodyError> + Send + use<> {
-        match body {
-            Either::Left(whole) => Either::Left(whole),
-            Either::Right(mut stream) => {
-                let activity = Arc::clone(&self.0);
-                let mut waiting = Some(self);
-                Either::Right(StreamBody::new(stream::poll_fn(move |context| {
-                    let polled = Pin::new(&mut stream).poll_frame(context);
-                    if polled.is_ready() {
-                        waiting = None;
-                    } else {
-                        waiting.get_or_insert_with(|| activity.begin());
-                    }
-                    polled
-                })))
+    pub(super) fn sending(self, body: ReplyBody) -> ReplyBody {
+        let Either::Right(mut stream) = body else {
+            return body;
+        };
+        let activity = Arc::clone(&self.0);
+        let mut waiting = Some(self);
+        let frames = stream::poll_fn(move |context| {
+            let polled = Pin::new(&mut stream).poll_frame(context);
+            if polled.is_ready() {
+                waiting = None;
+            } else {
+                waiting.get_or_insert_with(|| activity.begin());
             }
-        }
+            polled
+        });
+        Either::Right(StreamBody::new(frames).boxed_unsync())
     }
 }
 
 impl Drop for ActivityGuard {
     fn drop(&mut self) {
-        self.0.touch();
+        self.0.touch(Instant::now());
         self.0.waiting.fetch_sub(1, Ordering::Release);
     }
 }
@@ -265,12 +273,11 @@ mod tests {
     use std::pin::pin;
 
     use futures_util::FutureExt as _;
-    use http_body_util::BodyExt as _;
     use tokio::time::advance;
 
     use super::*;
     use crate::http::answer::sse;
-    use crate::http::whole;
+    use crate::http::{Reply, whole};
 
     const REST: Duration = Duration::from_secs(30);
     const STALL: Duration = Duration::from_secs(75);
@@ -352,13 +359,13 @@ mod tests {
         let activity = Activity::new(false);
         for _ in 0..1000 {
             activity.read(BYTES_PER_REQUEST_MAX).unwrap();
-            drop(activity.begin_request());
+            activity.begin_request(Instant::now(), Version::HTTP_2);
         }
         activity.read(BYTES_PER_REQUEST_MAX).unwrap();
         assert!(!activity.has_flooded());
         assert!(activity.read(1).is_err());
         // A request that is read at the same moment.
-        drop(activity.begin_request());
+        activity.begin_request(Instant::now(), Version::HTTP_2);
         assert!(activity.has_flooded());
         let trusted = Activity::new(true);
         trusted.read(1 << 40).unwrap();
@@ -371,7 +378,7 @@ mod tests {
         // A part of the response, then none for long.
         let (sink, stream) = sse::channel();
         sink.send("part", b"1").await.unwrap();
-        let mut body = Box::pin(request.sending(Either::Right(Box::new(stream))));
+        let mut body = request.sending(Reply::events(stream).response.into_body());
         assert!(body.frame().await.is_some());
         assert!(!activity.is_waiting(), "for the client to take more");
         assert!(body.frame().now_or_never().is_none());

@@ -3,7 +3,6 @@
 //! A client that hangs up, or shuts down its sending side before its response, ends the connection. Handlers
 //! with effects that have begun finish without it (`pipeline.rs`).
 
-use std::convert::Infallible;
 use std::future::{poll_fn, ready};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -13,13 +12,13 @@ use std::time::Duration;
 use futures_util::future;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
-use hyper::body::{Body, Bytes, Incoming};
+use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::net::TcpStream;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
 use tokio_util::sync::CancellationToken;
@@ -27,7 +26,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::http::Peer;
 use crate::http::log_throttle::LogThrottle;
-use crate::http::request::body::BodyError;
+use crate::http::pipeline::Responded;
 use crate::http::server::activity::Socket;
 use crate::http::server::handshake::{Handshakes, first_bytes, foreign};
 use crate::http::server::limits::{STOP_GRACE, ServerLimits};
@@ -181,20 +180,26 @@ impl Connection {
         Ok(share)
     }
 
-    fn answer(
-        &self,
-        request: Request<Incoming>,
-    ) -> impl Future<
-        Output = Result<Response<impl Body<Data = Bytes, Error = BodyError> + use<>>, Infallible>,
-    > + use<> {
-        let waiting = self.slot.activity.begin_request();
+    fn answer(&self, request: Request<Incoming>) -> impl Future<Output = Responded> + use<> {
+        let (activity, arrived) = (&self.slot.activity, Instant::now());
+        activity.begin_request(arrived, request.version());
+        let service = &self.listener.service;
         // Called here, not when the future is polled: hyper reads ahead in between, into the same buffer once
         // the head is dropped.
         let responding = match &self.listener.speaks {
-            Speaks::Redirect(redirect) => future::Either::Left(ready(redirect.answer(&request))),
-            Speaks::Clear | Speaks::Tls(_) => self.listener.service.respond(&self.peer, request),
+            Speaks::Redirect(redirect) => {
+                future::Either::Left(ready(Ok(redirect.answer(&request))))
+            }
+            Speaks::Clear | Speaks::Tls(_) => service.respond(&self.peer, arrived, request),
         };
-        responding.map(|response| Ok(response.map(|body| waiting.sending(body))))
+        match responding {
+            future::Either::Left(response) => future::Either::Left(response),
+            future::Either::Right(response) => {
+                let waiting = activity.begin();
+                let sent = |response: Response<_>| response.map(|body| waiting.sending(body));
+                future::Either::Right(response.map(|response| response.map(sent)))
+            }
+        }
     }
 
     /// Runs the connection until it ends, idles or the service stops. Pending requests then finish: after a stop, they

@@ -19,6 +19,7 @@ use landing_api::ports::{
     AnswerSink, BlockList as _, ModelClient, ModelError, ModelReply, StoreError,
 };
 use serde_json::json;
+use tokio::time::Instant;
 
 use super::contract::{CONTRACT, Described, object, written};
 use crate::contracts::block_list::network;
@@ -272,7 +273,12 @@ where
     }
     let request = request.body(body).unwrap();
     let peer = VISITOR.parse().unwrap();
-    let response = app.service.respond(&app.service.peer(peer), request).await;
+    let peer = app.service.peer(peer);
+    let response = app
+        .service
+        .respond(&peer, Instant::now(), request)
+        .await
+        .unwrap();
     let (parts, body) = response.into_parts();
     Reply {
         status: parts.status,

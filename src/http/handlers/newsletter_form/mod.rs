@@ -111,8 +111,8 @@ async fn submit(context: RequestContext, body: Bytes) -> Result<Reply, Problem> 
     let location = HeaderValue::try_from(location).map_err(Problem::fault)?;
     let mut reply = Reply::empty();
     // By GET (RFC 9110, section 15.4.4).
-    reply.status = StatusCode::SEE_OTHER;
-    reply.headers.insert(LOCATION, location);
+    *reply.response.status_mut() = StatusCode::SEE_OTHER;
+    reply.response.headers_mut().insert(LOCATION, location);
     Ok(reply)
 }
 
@@ -209,6 +209,7 @@ fn in_any_frame(
     let action = format!("form-action 'self' {origin}");
     let policy = policy.replace("form-action 'self'", action.trim_end());
     let policy = HeaderValue::try_from(policy).map_err(Problem::fault)?;
-    reply.headers.insert(CONTENT_SECURITY_POLICY, policy);
+    let headers = reply.response.headers_mut();
+    headers.insert(CONTENT_SECURITY_POLICY, policy);
     Ok(reply)
 }
