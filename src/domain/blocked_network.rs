@@ -105,51 +105,43 @@ mod tests {
     #[test]
     fn a_network_is_parsed_or_told_what_is_wrong() {
         for (text, expected) in [
-            ("192.0.2.0/24", Ok("192.0.2.0/24")),
-            ("192.0.2.7", Ok("192.0.2.7/32")),
-            ("127.0.0.0/8", Ok("127.0.0.0/8")),
-            ("2001:db8::/32", Ok("2001:db8::/32")),
-            ("2001:DB8::1", Ok("2001:db8::1/128")),
-            ("::ffff:192.0.2.0/120", Ok("192.0.2.0/24")),
-            ("64:ff9b::192.0.2.7", Ok("192.0.2.7/32")),
-            ("128.0.0.0/1", Ok("128.0.0.0/1")),
-            ("", Err("such as 192.0.2.0/24")),
-            ("9c1f02ab", Err("such as 192.0.2.0/24")),
-            ("example.com", Err("such as 192.0.2.0/24")),
-            ("192.0.2.0/33", Err("such as 192.0.2.0/24")),
-            ("192.0.2/24", Err("such as 192.0.2.0/24")),
-            ("192.0.2.0/-1", Err("such as 192.0.2.0/24")),
-            ("192.0.2.0/24 ", Err("such as 192.0.2.0/24")),
-            ("192.0.2.0/24,192.0.3.0/24", Err("such as 192.0.2.0/24")),
-            (
-                "192.0.2.7/24",
-                Err("has bits set beyond /24: write 192.0.2.0/24 for the network, or 192.0.2.7"),
-            ),
-            ("2001:db8::1/56", Err("write 2001:db8::/56")),
-            ("0.0.0.0/0", Err("must not cover all addresses")),
-            ("::/0", Err("must not cover all addresses")),
-            ("::ffff:0:0/96", Err("must not cover all addresses")),
-            ("64:ff9b::/96", Err("must not cover all addresses")),
+            ("192.0.2.0/24", "192.0.2.0/24"),
+            ("192.0.2.7", "192.0.2.7/32"),
+            ("127.0.0.0/8", "127.0.0.0/8"),
+            ("2001:db8::/32", "2001:db8::/32"),
+            ("2001:DB8::1", "2001:db8::1/128"),
+            ("::ffff:192.0.2.0/120", "192.0.2.0/24"),
+            ("64:ff9b::192.0.2.7", "192.0.2.7/32"),
+            ("128.0.0.0/1", "128.0.0.0/1"),
         ] {
-            match (BlockedNetwork::parse(text), expected) {
-                (Ok(network), Ok(shown)) => assert_eq!(network.to_string(), shown, "{text}"),
-                (Err(error), Err(part)) => assert!(error.contains(part), "{text}: {error}"),
-                (parsed, _) => panic!("{text}: {parsed:?}"),
+            let network = BlockedNetwork::parse(text).unwrap();
+            assert_eq!(network.to_string(), expected, "{text}");
+        }
+        let bits = "has bits set beyond /24: write 192.0.2.0/24 for the network, or 192.0.2.7";
+        let malformed = "|9c1f02ab|example.com|192.0.2.0/33|192.0.2/24|192.0.2.0/-1|192.0.2.0/24 |\
+                         192.0.2.0/24,192.0.3.0/24";
+        for (texts, part) in [
+            (malformed, "such as 192.0.2.0/24"),
+            ("192.0.2.7/24", bits),
+            ("2001:db8::1/56", "write 2001:db8::/56"),
+            (
+                "0.0.0.0/0|::/0|::ffff:0:0/96|64:ff9b::/96",
+                "must not cover all addresses",
+            ),
+        ] {
+            for text in texts.split('|') {
+                let error = BlockedNetwork::parse(text).unwrap_err();
+                assert!(error.contains(part), "{text}: {error}");
             }
         }
     }
 
     #[test]
     fn an_address_is_looked_up_among_networks_that_overlap() {
-        let networks = [
-            "192.0.2.0/24",
-            "192.0.2.128/25",
-            "192.0.3.0/24",
-            "198.51.100.7",
-            "2001:db8:1:100::/56",
-        ];
+        let networks = "192.0.2.0/24 192.0.2.128/25 192.0.3.0/24 198.51.100.7 2001:db8:1:100::/56";
+        let networks = networks.split(' ');
         let networks = networks.map(|text| BlockedNetwork::parse(text).unwrap());
-        let blocked: BlockedAddresses = networks.into_iter().collect();
+        let blocked: BlockedAddresses = networks.collect();
         for (address, is_blocked) in [
             ("192.0.1.255", false),
             ("192.0.2.0", true),
@@ -164,11 +156,8 @@ mod tests {
             ("2001:db8:1:200::1", false),
             ("::1", false),
         ] {
-            assert_eq!(
-                blocked.contains(address.parse().unwrap()),
-                is_blocked,
-                "{address}"
-            );
+            let found = blocked.contains(address.parse().unwrap());
+            assert_eq!(found, is_blocked, "{address}");
         }
         assert!(!BlockedAddresses::default().contains("192.0.2.1".parse().unwrap()));
     }

@@ -141,43 +141,41 @@ mod tests {
         }
     }
 
-    fn binding(standings: &[Standing]) -> Option<PolicyName> {
-        let mut decision = Decision::default();
-        for standing in standings {
-            decision.push(*standing);
-        }
+    fn binding(decision: &Decision) -> Option<PolicyName> {
         decision.binding().map(|standing| standing.policy)
     }
 
     #[test]
     fn the_binding_policy_is_the_one_that_hurts_first() {
         use PolicyName::{Default, Ip, Newsletter};
-        assert_eq!(binding(&[]), None);
-        // Smallest remaining.
-        assert_eq!(
-            binding(&[
-                standing(Default, 3, 1000, false),
-                standing(Ip, 4, 10, false)
-            ]),
-            Some(Ip)
-        );
-        // Ties go to the longer reset.
-        assert_eq!(
-            binding(&[
-                standing(Default, 4, 1000, false),
-                standing(Ip, 4, 10, false)
-            ]),
-            Some(Default)
-        );
-        // When refused, the violated one with the longest wait.
-        assert_eq!(
-            binding(&[
-                standing(Default, 10, 9000, false),
-                standing(Ip, 10, 10, true),
-                standing(Newsletter, 10, 20, true),
-            ]),
-            Some(Newsletter)
-        );
+        for (why, standings, expected) in [
+            ("none", &[][..], None),
+            (
+                "the smallest remaining",
+                &[(Default, 3, 1000, false), (Ip, 4, 10, false)],
+                Some(Ip),
+            ),
+            (
+                "ties go to the longer reset",
+                &[(Default, 4, 1000, false), (Ip, 4, 10, false)],
+                Some(Default),
+            ),
+            (
+                "when refused, the violated one with the longest wait",
+                &[
+                    (Default, 10, 9000, false),
+                    (Ip, 10, 10, true),
+                    (Newsletter, 10, 20, true),
+                ],
+                Some(Newsletter),
+            ),
+        ] {
+            let mut decision = Decision::default();
+            for &(policy, counted, reset_ms, is_violated) in standings {
+                decision.push(standing(policy, counted, reset_ms, is_violated));
+            }
+            assert_eq!(binding(&decision), expected, "{why}");
+        }
     }
 
     #[test]
@@ -185,12 +183,11 @@ mod tests {
         let mut decision = Decision::default();
         decision.push(standing(PolicyName::Assistant, 1, 1, false));
         decision.push(standing(PolicyName::AssistantIp, 9, 1, false));
-        let shown = |decision: &Decision| decision.binding().map(|standing| standing.policy);
-        assert_eq!(shown(&decision), Some(PolicyName::AssistantIp));
+        assert_eq!(binding(&decision), Some(PolicyName::AssistantIp));
         let mut decision = decision.featuring(PolicyName::Assistant);
-        assert_eq!(shown(&decision), Some(PolicyName::Assistant));
+        assert_eq!(binding(&decision), Some(PolicyName::Assistant));
         decision.push(standing(PolicyName::Ip, 10, 1, true));
-        assert_eq!(shown(&decision), Some(PolicyName::Ip));
+        assert_eq!(binding(&decision), Some(PolicyName::Ip));
     }
 
     #[test]
@@ -203,7 +200,7 @@ mod tests {
             decision.push(standing(Default, 3, 10, false));
             decision.push(standing(Ip, 2, 10, false));
             decision.merge(&charged.hiding(Newsletter));
-            assert_eq!(decision.binding().map(|standing| standing.policy), shown);
+            assert_eq!(binding(&decision), shown);
         }
         let mut alone = Decision::default();
         alone.push(standing(Newsletter, 1, 10, false));

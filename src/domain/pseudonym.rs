@@ -121,25 +121,35 @@ mod tests {
         Network::from(address.parse::<IpAddr>().unwrap())
     }
 
+    fn day(day: u64) -> Timestamp {
+        Timestamp::from_ms(1_800_000_000_000 + day * DAY_MS)
+    }
+
+    /// A contact that these clients signed up, first on day 1.
+    fn contact(signers: impl IntoIterator<Item = Origin>, last_seen_at: Timestamp) -> Contact {
+        let email = EmailAddress::parse("ada@example.com").unwrap();
+        let imported = Contact::imported(email, day(1), None, None);
+        Contact {
+            signers: Signers::from_iter(signers),
+            last_seen_at,
+            ..imported
+        }
+    }
+
     #[test]
     fn a_pseudonym_tells_networks_apart_for_a_day() {
         let (keys, others) = (keys(), Secret::new([2; 32]).keys());
         let [morning, evening, tomorrow] = [0, 86_399_999, 86_400_000].map(Timestamp::from_ms);
-        let name =
-            |address: &str, at| Pseudonym::new(&keys, network(address).hashed(&keys.limiter), at);
+        let name_of = |keys: &SecretKeys, address: &str, at| {
+            Pseudonym::new(keys, network(address).hashed(&keys.limiter), at)
+        };
+        let name = |address: &str, at| name_of(&keys, address, at);
         let ours = name("192.0.2.1", morning);
         assert_eq!(Pseudonym::parse(&ours.to_string()), Some(ours));
         assert_eq!(name("192.0.2.1", evening), ours);
         assert_ne!(name("192.0.2.1", tomorrow), ours);
         assert_ne!(name("192.0.2.2", morning), ours);
-        assert_ne!(
-            Pseudonym::new(
-                &others,
-                network("192.0.2.1").hashed(&others.limiter),
-                morning
-            ),
-            ours
-        );
+        assert_ne!(name_of(&others, "192.0.2.1", morning), ours);
     }
 
     #[test]
@@ -162,7 +172,6 @@ mod tests {
     #[test]
     fn a_signer_is_found_by_each_of_its_names() {
         let keys = keys();
-        let day = |day: u64| Timestamp::from_ms(1_800_000_000_000 + day * DAY_MS);
         let ours = origin_of(&keys, network("192.0.2.1"));
         let fingerprint = Fingerprint::from_bytes([3; 32]);
         let credential = Subject::Credential(&fingerprint);
@@ -171,7 +180,8 @@ mod tests {
         let name = |address: &str, at| {
             Pseudonym::new(&keys, network(address).hashed(&keys.limiter), at).to_string()
         };
-        let by_network = Subject::Network(network("192.0.2.1").hashed(&keys.limiter));
+        let subject = |network: Network| Subject::Network(network.hashed(&keys.limiter));
+        let by_network = subject(network("192.0.2.1"));
         for (text, is_found) in [
             ("192.0.2.1".to_owned(), true),
             ("::ffff:192.0.2.1".to_owned(), true),
@@ -182,13 +192,7 @@ mod tests {
                 true,
             ),
             (key(PolicyName::Default, credential), true),
-            (
-                key(
-                    PolicyName::Ip,
-                    Subject::Network(Network::Unknown.hashed(&keys.limiter)),
-                ),
-                false,
-            ),
+            (key(PolicyName::Ip, subject(Network::Unknown)), false),
             // Of today, of the first sign-up and of the last one.
             (name("192.0.2.1", day(9)), true),
             (name("192.0.2.1", day(1)).to_uppercase(), true),
@@ -197,60 +201,42 @@ mod tests {
             (name("192.0.2.2", day(9)), false),
         ] {
             for network in [ours, ours.behind_proxy()] {
-                let contact = |network, credential| Contact {
-                    email: EmailAddress::parse("ada@example.com").unwrap(),
-                    signers: Signers::from_iter([Origin {
-                        network,
-                        credential,
-                    }]),
-                    subscribed_at: day(1),
-                    last_seen_at: day(3),
-                    consent: None,
-                    confirmation: None,
-                    left_at: None,
-                    leave_token: None,
-                };
                 let sought = SoughtSigner::parse(&text, &keys).unwrap();
-                let has_signed = |contact| sought.has_signed(&contact, &keys, day(9));
-                let signed = has_signed(contact(network, Some(of_credential)));
-                assert_eq!(signed, is_found, "{text}");
+                let has_signed = |network, credential| {
+                    let contact = contact(
+                        [Origin {
+                            network,
+                            credential,
+                        }],
+                        day(3),
+                    );
+                    sought.has_signed(&contact, &keys, day(9))
+                };
+                assert_eq!(has_signed(network, Some(of_credential)), is_found, "{text}");
                 let stranger = origin_of(&keys, self::network("192.0.2.3"));
-                assert!(!has_signed(contact(stranger, None)), "{text}");
+                assert!(!has_signed(stranger, None), "{text}");
             }
         }
-        let imported = Contact {
-            email: EmailAddress::parse("ada@example.com").unwrap(),
-            signers: Signers::default(),
-            subscribed_at: day(1),
-            last_seen_at: day(1),
-            consent: None,
-            confirmation: None,
-            left_at: None,
-            leave_token: None,
-        };
         let sought = SoughtSigner::parse("192.0.2.1", &keys).unwrap();
-        assert!(!sought.has_signed(&imported, &keys, day(1)));
+        assert!(!sought.has_signed(&contact([], day(1)), &keys, day(1)));
     }
 
     #[test]
     fn what_names_no_client_is_told_what_does() {
         let keys = keys();
         let net = Subject::Network(network("192.0.2.1").hashed(&keys.limiter));
-        let of = |policy| LimitKey::new(&keys.limiter, policy, net).to_hex();
-        for (text, part) in [
-            (String::new(), "in 8 or 32 hexadecimal digits"),
-            ("somebody".to_owned(), "in 8 or 32 hexadecimal digits"),
-            ("9c1f02a".to_owned(), "in 8 or 32 hexadecimal digits"),
-            ("9c1f02ab00".to_owned(), "in 8 or 32 hexadecimal digits"),
-            ("192.0.2.0/24".to_owned(), "or an IP address"),
-            ("ff".repeat(16), "in 8 or 32 hexadecimal digits"),
-            (of(PolicyName::Newsletter), "use one of ip"),
-            (of(PolicyName::KeysPrefix), "use one of ip"),
-            (of(PolicyName::Assistant), "use one of ip"),
-            (of(PolicyName::KeysAll), "use one of ip"),
-        ] {
-            let error = SoughtSigner::parse(&text, &keys).unwrap_err();
+        let check = |text: &str, part: &str| {
+            let error = SoughtSigner::parse(text, &keys).unwrap_err();
             assert!(error.contains(part), "{text}: {error}");
+        };
+        for text in ["", "somebody", "9c1f02a", "9c1f02ab00", &"ff".repeat(16)] {
+            check(text, "in 8 or 32 hexadecimal digits");
+        }
+        check("192.0.2.0/24", "or an IP address");
+        use PolicyName::{Assistant, KeysAll, KeysPrefix, Newsletter};
+        for policy in [Newsletter, KeysPrefix, Assistant, KeysAll] {
+            let key = LimitKey::new(&keys.limiter, policy, net).to_hex();
+            check(&key, "use one of ip");
         }
     }
 }

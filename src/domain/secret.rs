@@ -199,22 +199,10 @@ mod tests {
     #[test]
     fn each_purpose_has_a_key_of_its_own() {
         let keys = Secret::new([7; 32]).keys();
-        let SecretKeys {
-            limiter,
-            quota_token,
-            access_token,
-            client_secret,
-            origin,
-            tombstone,
-        } = keys;
-        let keys = [
-            limiter,
-            quota_token.current,
-            access_token.current,
-            client_secret.current,
-            origin,
-            tombstone,
-        ];
+        let rotated = [keys.quota_token, keys.access_token, keys.client_secret];
+        let [quota_token, access_token, client_secret] = rotated.map(|keys| keys.current);
+        let others = [keys.limiter, keys.origin, keys.tombstone];
+        let keys = [&[quota_token, access_token, client_secret][..], &others].concat();
         let distinct: HashSet<_> = keys.iter().map(|key| key.0).collect();
         assert_eq!(distinct.len(), keys.len());
     }
@@ -249,24 +237,23 @@ mod tests {
 
     #[test]
     fn what_either_secret_marked_is_believed_and_the_first_marks() {
-        let lines = |first: u8, second: u8| {
-            let text =
-                format!("{first:02x}").repeat(32) + "\n" + &format!("{second:02x}").repeat(32);
+        let lines = |bytes: [u8; 2]| {
+            let [first, second] = bytes.map(|byte| format!("{byte:02x}").repeat(32));
+            let text = format!("{first}\n{second}");
             SharedSecret::parse(text.as_bytes()).unwrap().keys()
         };
         let visitor = QuotaToken::new([7; 16]);
         let old = Secret::new([1; 32]).keys();
         let new = Secret::new([2; 32]).keys();
-        let rotated = lines(2, 1);
+        let rotated = lines([2, 1]);
         let given = visitor.encode(&old.quota_token);
-        assert_eq!(
-            QuotaToken::decode(&given, &rotated.quota_token),
-            Some(visitor)
-        );
-        assert_eq!(QuotaToken::decode(&given, &new.quota_token), None);
+        let found = |keys: &SecretKeys| QuotaToken::decode(&given, &keys.quota_token);
+        assert_eq!(found(&rotated), Some(visitor));
+        assert_eq!(found(&new), None);
         let given = visitor.encode(&rotated.quota_token);
-        assert_eq!(QuotaToken::decode(&given, &new.quota_token), Some(visitor));
-        assert_eq!(QuotaToken::decode(&given, &lines(1, 3).quota_token), None);
+        let found = |keys: &SecretKeys| QuotaToken::decode(&given, &keys.quota_token);
+        assert_eq!(found(&new), Some(visitor));
+        assert_eq!(found(&lines([1, 3])), None);
     }
 
     #[test]

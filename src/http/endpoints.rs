@@ -174,12 +174,8 @@ mod tests {
     fn every_endpoint_has_a_name_and_paths_unless_it_is_the_document() {
         for endpoint in ENDPOINTS {
             assert!(!endpoint.name.is_empty(), "{:?}", endpoint.paths);
-            assert_eq!(
-                endpoint.paths.is_empty(),
-                endpoint.is_document,
-                "{}",
-                endpoint.name
-            );
+            let has_no_paths = endpoint.paths.is_empty();
+            assert_eq!(has_no_paths, endpoint.is_document, "{}", endpoint.name);
         }
         let documents = ENDPOINTS.iter().filter(|row| row.is_document);
         assert!(documents.map(|row| row.name).eq([pages::DOCUMENT.name]));
@@ -237,41 +233,18 @@ mod tests {
             (Method::PUT, "/newsletter/leave/abc", "GET, HEAD, POST"),
         ] {
             let route = Router::new(ENDPOINTS, ["/docs"]).find(&method, path);
-            assert_eq!(
-                (route.allow, route.endpoint.is_some()),
-                (allow, false),
-                "{path}"
-            );
+            assert!(route.endpoint.is_none(), "{path}");
+            assert_eq!(route.allow, allow, "{path}");
         }
     }
 
     #[test]
     fn other_spellings_lead_nowhere() {
-        for path in [
-            "",
-            "*",
-            "/api",
-            "/api/",
-            "/api/v1/health/",
-            "/api//v1/health",
-            "//api/v1/health",
-            "/API/v1/health",
-            "/api/v1/Health",
-            "/api/v2/health",
-            "/api/health",
-            "/api/v1/%68ealth",
-            "/agent",
-            "/agent/auth/",
-            "/oauth2",
-            "/oauth2/Token",
-            "/docs/",
-            "/mcp/",
-            "/MCP",
-            "/newsletter/leave",
-            "/newsletter/leave/",
-            "/newsletter/leave/a/b",
-            "/newsletter/Leave/a",
-        ] {
+        let others = " * /api /api/ /api/v1/health/ /api//v1/health //api/v1/health /API/v1/health \
+                      /api/v1/Health /api/v2/health /api/health /api/v1/%68ealth /agent /agent/auth/ \
+                      /oauth2 /oauth2/Token /docs/ /mcp/ /MCP /newsletter/leave /newsletter/leave/ \
+                      /newsletter/leave/a/b /newsletter/Leave/a";
+        for path in others.split(' ') {
             assert_eq!(found(&Method::GET, path), ("unknown", false), "{path}");
         }
     }

@@ -74,20 +74,3 @@ pub(super) fn fingerprint(parts: &[&[u8]]) -> String {
     digits.truncate(32);
     digits.to_string()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_tag_is_of_the_bytes_and_the_type() {
-        let tag = |media_type, body: &'static str| Representation::new(media_type, body).etag;
-        assert_eq!(tag("text/html", "a"), tag("text/html", "a"));
-        assert_ne!(tag("text/html", "a"), tag("text/html", "b"));
-        assert_ne!(tag("text/html", "a"), tag("text/plain", "a"));
-        let tag = tag("text/html", "a");
-        let digits = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
-        assert!(digits.unwrap().bytes().all(|byte| byte.is_ascii_hexdigit()));
-        assert_eq!(tag.len(), 34);
-    }
-}

@@ -128,21 +128,3 @@ pub(super) fn escape_markdown(text: &str) -> String {
     }
     escaped
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_policy_that_is_off_has_no_row() {
-        let mut policies = Policies::default();
-        let rows = |policies: &Policies| -> Vec<Value> {
-            let limit = |name| limit(name, policies, false);
-            PolicyName::ALL.into_iter().filter_map(limit).collect()
-        };
-        assert_eq!(rows(&policies).len(), PolicyName::ALL.len());
-        policies.set(PolicyName::Default, None);
-        let name = |row: &Value| row.get_attr("name").unwrap().to_string();
-        assert!(rows(&policies).iter().all(|row| name(row) != "default"));
-    }
-}

@@ -242,48 +242,39 @@ mod tests {
             ("a%20b.png", ICON),
         ] {
             let error = read(name, bytes).unwrap_err().to_string();
-            assert!(
-                error.starts_with(&format!("{}: ", name.escape_debug())),
-                "{error}"
-            );
+            let named = format!("{}: ", name.escape_debug());
+            assert!(error.starts_with(&named), "{error}");
         }
     }
+
     #[test]
     fn a_picture_has_a_size_and_a_path_that_tells_its_kind() {
-        let svg = |box_of: &str| format!("<svg xmlns='http://www.w3.org/2000/svg' {box_of}/>");
+        let svg = |value: &str| format!("<svg xmlns='http://www.w3.org/2000/svg' viewBox{value}/>");
         let jpeg = b"\xff\xd8\xff\xc0\x00\x0b\x08\x00\x10\x00\x20\x01\x01\x11\x00";
         for (bytes, path, size) in [
             (jpeg.to_vec(), "/picture.jpg", (32, 16)),
-            (
-                svg("viewBox=\"0 0 640 480.5\"").into(),
-                "/picture.svg",
-                (640, 481),
-            ),
-            (
-                svg("viewBox = '0 0\t.5\n1e2'").into(),
-                "/picture.svg",
-                (1, 100),
-            ),
-            (svg("viewBox='0,0,64,32'").into(), "/picture.svg", (64, 32)),
+            (svg("=\"0 0 640 480.5\"").into(), "/picture.svg", (640, 481)),
+            (svg(" = '0 0\t.5\n1e2'").into(), "/picture.svg", (1, 100)),
+            (svg("='0,0,64,32'").into(), "/picture.svg", (64, 32)),
         ] {
             let picture = Image::picture(bytes).unwrap();
             assert_eq!(picture.picture_path(), path);
             assert_eq!(picture.size, Some(size));
         }
         let without = "is an SVG without a viewBox, which is needed for its size";
-        for (bytes, why) in [
-            (svg(""), without),
-            (svg("viewBox='0 0 -.5 32'"), without),
-            (svg("viewBox='0 0 inf 1e99'"), without),
-            (svg("viewBox='0 0 0 32'"), without),
-            (svg("viewBox='0 0 wide'"), without),
-            (
-                "GIF89a\x20\0\x10\0\0\0\0".to_owned(),
-                "is not a PNG, JPEG, WebP or SVG",
-            ),
-            (String::new(), "is not a PNG, JPEG, WebP or SVG"),
-        ] {
-            assert_eq!(Image::picture(bytes.into()), Err(why.to_owned()));
+        let bare = svg("").replace(" viewBox", "");
+        let boxes = [
+            "='0 0 -.5 32'",
+            "='0 0 inf 1e99'",
+            "='0 0 0 32'",
+            "='0 0 wide'",
+        ];
+        for text in boxes.map(svg).into_iter().chain([bare]) {
+            assert_eq!(Image::picture(text.into()), Err(without.to_owned()));
+        }
+        for other in ["GIF89a\x20\0\x10\0\0\0\0", ""] {
+            let why = "is not a PNG, JPEG, WebP or SVG".to_owned();
+            assert_eq!(Image::picture(other.into()), Err(why));
         }
     }
 }

@@ -158,12 +158,8 @@ mod tests {
     fn embed(confirms: bool) -> String {
         let environment = environment::environment(SyntaxConfig::builder()).unwrap();
         let scripts = Scripts::read(&environment, None, confirms).unwrap();
-        let (_, text) = scripts
-            .modules
-            .into_iter()
-            .find(|(path, _)| *path == EMBED)
-            .unwrap();
-        text
+        let mut modules = scripts.modules.into_iter();
+        modules.find(|(path, _)| *path == EMBED).unwrap().1
     }
 
     #[test]
@@ -181,13 +177,9 @@ mod tests {
         let embed = embed(false);
         assert!(!embed.contains(STYLE) && !embed.contains(TEXTS));
         assert!(!embed.contains("\nimport ") && !embed.contains("\n//"));
-        for text in [
-            "Vielen Dank für Ihre Anmeldung",
-            "Merci pour votre inscription",
-            "Gracias por suscribirse",
-            "Thank you for signing up",
-            "{email}",
-        ] {
+        let texts = "Vielen Dank für Ihre Anmeldung|Merci pour votre inscription|Gracias por suscribirse|\
+                     Thank you for signing up|{email}";
+        for text in texts.split('|') {
             assert!(embed.contains(text), "{text}");
         }
     }

@@ -67,10 +67,8 @@ async fn the_cookie_carries_the_visitor_through_ten_messages() {
 
 #[tokio::test]
 async fn get_shows_the_quota_and_charges_nothing() {
-    let app = Setup::default()
-        .limit("default", "100000/60s")
-        .limit("ip", "100000/60s")
-        .start();
+    let setup = Setup::default().limit("default", "100000/60s");
+    let app = setup.limit("ip", "100000/60s").start();
     let stranger = app.send(Call::get(PATH)).await;
     let unused = json!({"used": 0, "max": 10, "remaining": 10});
     assert_eq!(stranger.json(), unused);
@@ -99,11 +97,11 @@ async fn the_cookie_outlives_every_counted_message() {
 
 #[tokio::test]
 async fn on_https_only_the_host_prefixed_cookie_counts() {
-    let app = Setup {
+    let setup = Setup {
         base_url: "https://landing.example",
         ..Setup::default()
-    }
-    .start();
+    };
+    let app = setup.start();
     let reply = app.send(Call::chat()).await;
     let cookie = reply.cookie();
     assert!(cookie.starts_with("__Host-assistant=v1."));
@@ -141,10 +139,8 @@ async fn a_bad_cookie_is_a_stranger_and_buys_nothing_beyond_the_ceiling() {
 
 #[tokio::test]
 async fn a_quota_that_is_used_up_is_said_to_be_so_even_if_another_policy_waits_longer() {
-    let app = Setup::default()
-        .limit("assistant", "1/1h")
-        .limit("assistant-ip", "1/24h")
-        .start();
+    let setup = Setup::default().limit("assistant", "1/1h");
+    let app = setup.limit("assistant-ip", "1/24h").start();
     let cookie = app.send(Call::chat()).await.cookie();
     let call = hello(&cookie);
     let refused = app.expect("429 assistant_quota_exhausted", call).await;
@@ -171,11 +167,7 @@ async fn only_a_turn_that_the_model_worked_on_stays_charged() {
         reply.check_silent_on("secret");
         let is_charged = reply.header("set-cookie").is_some();
         assert_eq!(is_charged, shown == "assistant 9");
-        let cookie = if is_charged {
-            reply.cookie()
-        } else {
-            String::new()
-        };
+        let cookie = is_charged.then(|| reply.cookie()).unwrap_or_default();
         assert_eq!(numbers(&app.send(hello(&cookie)).await).0, used);
     }
 }
@@ -210,12 +202,8 @@ async fn the_largest_legal_request_fits() {
 #[tokio::test]
 async fn without_a_cookie_a_credential_is_counted() {
     let app = TestApp::new();
-    let credentials = [
-        app.mint().await,
-        app.mint().await,
-        register(&app).await.token,
-    ];
-    for credential in &credentials {
+    let keys = [app.mint().await, app.mint().await];
+    for credential in keys.iter().chain([&register(&app).await.token]) {
         for used in 1..=10 {
             let path = if used % 2 == 0 { PATH } else { ALIAS };
             // A cookie that is not ours is none.
@@ -223,17 +211,14 @@ async fn without_a_cookie_a_credential_is_counted() {
             let reply = app.expect("200", call).await;
             assert_eq!(numbers(&reply), (used, 10, 10 - used));
             assert_eq!(reply.header("set-cookie"), None);
-            let own = app
-                .send(Call::get(path).header("x-api-key", credential))
-                .await;
+            let own = Call::get(path).header("x-api-key", credential);
+            let own = app.send(own).await;
             assert_eq!(numbers(&own), (used, 10, 10 - used));
             assert_eq!(own.shown(), format!("assistant {}", 10 - used));
         }
         let exhausted = "429 assistant_quota_exhausted";
-        for call in [
-            Call::chat(),
-            Call::chat().header("accept", "text/event-stream"),
-        ] {
+        let streamed = Call::chat().header("accept", "text/event-stream");
+        for call in [Call::chat(), streamed] {
             let elsewhere = call.from("198.51.100.7").bearer(credential);
             let refused = app.expect(exhausted, elsewhere).await;
             assert_eq!(refused.json()["violated-policies"], json!(["assistant"]));

@@ -1,6 +1,7 @@
 //! Bodies that no endpoint takes: every bad member is named in one answer, and nothing comes of it.
 
-use crate::harness::{Call, Reply, Setup, TestApp, rows};
+use crate::harness::{Call, Reply, Setup, TestApp};
+use crate::rows::rows;
 
 /// Path, body, and each error as pointer and code. `LONG` stands for a text of 2001 letters, `BOM` for
 /// a byte order mark, and `TOKEN` for a token that is good.
@@ -29,6 +30,10 @@ const BAD_MEMBERS: &str = r##"
 /api/v1/sandbox/echo | {"message":7,"echo_headers":"yes","x":1} | #/message type, #/echo_headers type, #/x unknown_member
 /api/v1/sandbox/echo | {"message":"m","echo_headers":null} | #/echo_headers type
 /api/v1/sandbox/echo | {"message":"m","message":"n"} | #/message duplicate_member
+/api/v1/sandbox/echo | {"message":"m","\u006dessage":"n"} | #/message duplicate_member
+/api/v1/sandbox/echo | {"message":"m","\ud800":1} | # format
+/api/v1/sandbox/echo | {"message":"m","~/ é":0} | #/~0~1%20%C3%A9 unknown_member
+/api/v1/sandbox/echo | {"message":"m","LONG":0} | # unknown_member
 /api/v1/sandbox/echo | "text" | # type
 /api/v1/keys | {"label":""} | #/label length
 /api/v1/keys | {"label":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"} | #/label length
@@ -188,15 +193,13 @@ async fn bodies_of_other_media_types_are_415() {
         Call::register(),
     ] {
         for media_type in ["text/plain", "application/x-www-form-urlencoded"] {
-            let reply = app.expect(other, good.clone().typed(media_type)).await;
-            check_nothing_counted(&reply);
+            let typed = good.clone().typed(media_type);
+            check_nothing_counted(&app.expect(other, typed).await);
         }
         let bare = good.clone().without("content-type");
         for origin in ["https://elsewhere.example", "null"] {
-            let reply = app
-                .expect(other, bare.clone().header("origin", origin))
-                .await;
-            check_nothing_counted(&reply);
+            let foreign = bare.clone().header("origin", origin);
+            check_nothing_counted(&app.expect(other, foreign).await);
         }
         for call in [
             bare.clone(),
@@ -212,19 +215,12 @@ async fn bodies_of_other_media_types_are_415() {
     let token = app.send(Call::register()).await.member("access_token");
     let grant = "grant_type=client_credentials";
     for good in [Call::revocation(&token), Call::form("/oauth2/token", grant)] {
-        for media_type in [
-            "application/json",
-            "text/plain",
-            "application/jwt",
-            "multipart/form-data; boundary=x",
-            "",
-        ] {
+        let types = "application/json,text/plain,application/jwt,multipart/form-data; boundary=x,";
+        for media_type in types.split(',') {
             let reply = app.expect(other, good.clone().typed(media_type)).await;
             let detail = reply.member("detail");
-            assert!(
-                detail.contains("application/x-www-form-urlencoded"),
-                "{detail}"
-            );
+            let is_told = detail.contains("application/x-www-form-urlencoded");
+            assert!(is_told, "{detail}");
         }
         let bare = good.without("content-type");
         let foreign = bare.header("origin", "https://elsewhere.example");
@@ -258,8 +254,18 @@ async fn bodies_that_are_too_large_are_413() {
 async fn deep_nesting_is_refused_or_ignored_but_never_fatal() {
     let app = TestApp::new();
     let deep = format!("{}{}", "[".repeat(20_000), "]".repeat(20_000));
-    let echo = Call::echo().body(format!(r#"{{"message":{deep}}}"#));
-    app.expect("400 validation_failed", echo).await;
+    for (body, errors) in [
+        (format!(r#"{{"message":{deep}}}"#), "#/message type"),
+        (
+            format!(r#"{{"message":"m","x":{deep}}}"#),
+            "#/x unknown_member",
+        ),
+        (deep.clone(), "# type"),
+    ] {
+        let echo = Call::echo().body(body);
+        let reply = app.expect("400 validation_failed", echo).await;
+        assert_eq!(reply.complaints(), errors);
+    }
     let chat = format!(r#"{{"messages":[{{"role":"user","content":"hi"}}],"x":{deep}}}"#);
     app.expect("200", Call::chat().body(chat)).await;
 }

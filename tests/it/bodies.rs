@@ -43,16 +43,13 @@ impl Body for SlowBody {
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.announced
-            .map_or_else(SizeHint::default, SizeHint::with_exact)
+        self.announced.map(SizeHint::with_exact).unwrap_or_default()
     }
 }
 
 fn app() -> Arc<TestApp> {
-    let setup = Setup::default()
-        .limit("default", "10000/60s")
-        .limit("ip", "10000/60s");
-    Arc::new(setup.start())
+    let setup = Setup::default().limit("default", "10000/60s");
+    Arc::new(setup.limit("ip", "10000/60s").start())
 }
 
 /// Begins to send a body of the largest size, `sent` bytes of it; gives the status it will get.
@@ -79,17 +76,6 @@ async fn all_have_begun() {
     for _ in 0..2 * CROWD {
         tokio::task::yield_now().await;
     }
-}
-
-/// Twelve networks have begun to send more than there is room for.
-async fn crowd_of_twelve(app: &Arc<TestApp>) -> Vec<JoinHandle<u16>> {
-    let slow = (0..CROWD).map(|number| {
-        let peer = format!("203.0.113.{}", number % 12);
-        send_slowly(app, &peer, LARGEST - 1, true)
-    });
-    let slow = slow.collect();
-    all_have_begun().await;
-    slow
 }
 
 fn echo(peer: &str) -> Call {
@@ -161,12 +147,8 @@ async fn what_is_announced_and_does_not_come_takes_no_room() {
     let begun = Instant::now();
     let mut slow: Vec<_> = (0..CROWD)
         .map(|number| {
-            send_slowly(
-                &app,
-                &format!("198.51.{}.{}", number / 250, number % 250),
-                1,
-                true,
-            )
+            let peer = format!("198.51.{}.{}", number / 250, number % 250);
+            send_slowly(&app, &peer, 1, true)
         })
         .collect();
     slow.extend((0..CROWD).map(|_| send_slowly(&app, "192.0.2.7", 1, true)));
@@ -181,7 +163,13 @@ async fn what_is_announced_and_does_not_come_takes_no_room() {
 #[tokio::test(start_paused = true)]
 async fn many_networks_fill_the_room_and_then_it_is_free_again() {
     let app = app();
-    let slow = crowd_of_twelve(&app).await;
+    // Twelve networks have begun to send more than there is room for.
+    let slow = (0..CROWD).map(|number| {
+        let peer = format!("203.0.113.{}", number % 12);
+        send_slowly(&app, &peer, LARGEST - 1, true)
+    });
+    let slow: Vec<_> = slow.collect();
+    all_have_begun().await;
     // The last bytes of the room are too few for a body as large, and enough for a small one.
     let late = send_slowly(&app, "192.0.2.8", LARGEST - 1, true);
     assert_eq!(late.await.unwrap(), 503);

@@ -10,15 +10,11 @@ use crate::http2::{
     DATA, END_HEADERS, END_STREAM, HEADERS, WINDOW_UPDATE, frame, get, header, post,
 };
 use crate::shares::{ONE, OTHER};
-use crate::transport::{Connection, Server, hello, waiting_server};
+use crate::transport::{Connection, Server, hello, up_to, waiting_server};
 
 #[tokio::test]
 async fn when_all_are_taken_the_network_that_has_most_makes_room() {
-    let limits = ServerLimits {
-        connections_max: 16,
-        ..ServerLimits::default()
-    };
-    let server = Server::start(Setup::default(), limits).await;
+    let server = Server::start(Setup::default(), up_to(16)).await;
     let mut gone = server.connect_from(ONE).await;
     let mut held = vec![server.connect_from(ONE).await];
     for host in 2..=15 {
@@ -38,11 +34,7 @@ async fn when_all_are_taken_the_network_that_has_most_makes_room() {
 
 #[tokio::test]
 async fn a_connection_whose_answer_is_due_makes_no_room() {
-    let limits = ServerLimits {
-        connections_max: 16,
-        ..ServerLimits::default()
-    };
-    let (server, model) = waiting_server(limits).await;
+    let (server, model) = waiting_server(up_to(16)).await;
     let mut due = server.connect_from(ONE).await;
     due.send(hello()).await;
     model.wait_until_asked().await;
@@ -59,11 +51,7 @@ async fn a_connection_whose_answer_is_due_makes_no_room() {
 
 #[tokio::test]
 async fn all_networks_together_have_only_so_many_connections_of_http_2() {
-    let limits = ServerLimits {
-        connections_max: 8 * 16,
-        ..ServerLimits::default()
-    };
-    let server = Server::start(Setup::default(), limits).await;
+    let server = Server::start(Setup::default(), up_to(8 * 16)).await;
     let mut held = Vec::new();
     for host in 1..=9 {
         for number in 1..=3 {
@@ -89,11 +77,7 @@ async fn all_networks_together_have_only_so_many_connections_of_http_2() {
 
 #[tokio::test]
 async fn a_client_that_floods_is_disconnected_and_its_network_has_fewer_http_2_connections() {
-    let limits = ServerLimits {
-        connections_max: 8 * 16,
-        ..ServerLimits::default()
-    };
-    let server = Server::start(Setup::default(), limits).await;
+    let server = Server::start(Setup::default(), up_to(8 * 16)).await;
     let updates = frame(WINDOW_UPDATE, 0, 0, &[0, 0, 0, 1]).repeat(2000);
     // Heads that come at once are read before a request counts.
     let mut first = server.connect_from(OTHER).await;

@@ -16,12 +16,13 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep};
 
 use crate::harness::Setup;
+use crate::mcp;
 use crate::notify::direct_webhook;
 use crate::openai::server_before;
 use crate::openai::upstream::{Script, Upstream};
 use crate::provider::Provider;
 use crate::transport::{
-    Connection, HEALTH, Server, hello, post, server, waiting_server, waiting_turn,
+    Connection, Server, connect_http_2, hello, post, server, waiting_server, waiting_turn,
 };
 
 const NEWSLETTER: &str = "/api/v1/newsletter";
@@ -48,10 +49,10 @@ async fn waiting_sign_up(provider: &Provider, sign_up: String) -> (Server, Conne
 }
 
 /// A server before `upstream`, and a connection whose turn the upstream has been asked to answer.
-async fn waiting_upstream(upstream: &Upstream, limits: ServerLimits) -> (Server, Connection) {
-    let server = server_before(upstream, limits).await;
+async fn waiting_upstream(upstream: &Upstream, asked: String) -> (Server, Connection) {
+    let server = server_before(upstream, ServerLimits::default()).await;
     let mut connection = server.connect().await;
-    connection.send(hello()).await;
+    connection.send(asked).await;
     upstream.wait_until_asked().await;
     (server, connection)
 }
@@ -103,8 +104,7 @@ async fn check_interrupted(
 async fn a_stop_lets_what_has_begun_finish_and_nothing_new_begin() {
     let (mut server, model) = waiting_server(ServerLimits::default()).await;
     let mut idle = server.connect().await;
-    idle.send(HEALTH).await;
-    assert_eq!(idle.receive().await.0, 200);
+    idle.check_health().await;
     let mut busy = server.connect().await;
     busy.send(hello()).await;
     model.wait_until_asked().await;
@@ -121,10 +121,12 @@ async fn a_stop_lets_what_has_begun_finish_and_nothing_new_begin() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_does_not_wait_for_a_turn_whose_client_has_gone() {
-    let upstream = Upstream::start([Script::silent()]).await;
-    let (server, connection) = waiting_upstream(&upstream, ServerLimits::default()).await;
-    drop(connection);
-    assert!(stop(server).await < Duration::from_secs(3));
+    for asked in [hello(), mcp::ask_on_the_wire()] {
+        let upstream = Upstream::start([Script::silent()]).await;
+        let (server, connection) = waiting_upstream(&upstream, asked).await;
+        drop(connection);
+        assert!(stop(server).await < Duration::from_secs(3));
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -149,8 +151,7 @@ async fn a_stop_does_not_wait_for_requests_that_have_not_begun() {
         connection.send(said).await;
         // Another connection's answer shows that this one has been accepted.
         let mut other = server.connect().await;
-        other.send(HEALTH).await;
-        assert_eq!(other.receive().await.0, 200);
+        other.check_health().await;
         drop(other);
         assert!(stop(server).await <= Duration::from_secs(3), "{said:?}");
     }
@@ -171,12 +172,12 @@ async fn a_stop_waits_for_a_long_turn_as_long_as_it_was_told() {
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_a_stop_cannot_wait_for_is_answered_and_given_back() {
-    let limits = ServerLimits::default();
+    let deadline = ServerLimits::default().drain_deadline;
     for patience in [None, Some(Duration::from_secs(5))] {
         let upstream = Upstream::start([Script::silent()]).await;
-        let waiting = waiting_upstream(&upstream, limits).await;
+        let waiting = waiting_upstream(&upstream, hello()).await;
         let told = ("model_unavailable", "ratelimit: \"assistant\";r=10;");
-        check_interrupted(waiting, limits.drain_deadline, patience, told).await;
+        check_interrupted(waiting, deadline, patience, told).await;
     }
 }
 
@@ -275,10 +276,7 @@ async fn a_connection_idles_only_since_the_last_of_its_answer_has_gone() {
 #[tokio::test(start_paused = true)]
 async fn a_stop_closes_an_http_2_connection_that_idles() {
     let server = server().await;
-    let stream = TcpStream::connect(server.address).await.unwrap();
-    let (mut sender, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
-        .await
-        .unwrap();
+    let (mut sender, connection) = connect_http_2(&server).await;
     let connection = tokio::spawn(connection);
     get(&mut sender, "/api/v1/health").await;
     assert!(stop(server).await <= Duration::from_secs(3));

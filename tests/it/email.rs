@@ -138,6 +138,13 @@ fn lengths_are_published_as_they_are_checked() {
         let is_accepted = EmailAddress::parse(&address).is_ok();
         assert_eq!(is_published(&address), is_accepted, "{address}");
     }
+    // Short as sent, too long with its domain in ASCII form.
+    let labels = vec![format!("ä{}", "b".repeat(55)); 3].join(".");
+    let swelling = format!("{local}@{labels}.de");
+    assert!(swelling.chars().count() <= 254);
+    for address in [format!("{longest}c"), swelling] {
+        assert_eq!(EmailAddress::parse(&address), Err(EmailError::TooLong));
+    }
 }
 
 proptest! {

@@ -1,6 +1,6 @@
 //! Failures as pages: for people outside the API, in their language, and for nobody else.
 
-use hyper::{Method, StatusCode};
+use hyper::Method;
 
 use crate::harness::{Call, Reply, Setup, TestApp};
 use crate::rows::rows;
@@ -8,14 +8,13 @@ use crate::rows::rows;
 /// What browsers send.
 const BROWSER: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
 
-async fn page(app: &TestApp, call: Call, language: &str) -> Reply {
+async fn page(app: &TestApp, status: &str, call: Call, language: &str) -> Reply {
     let call = call.header("accept", BROWSER);
-    app.send(call.header("accept-language", language)).await
-}
-
-fn text(reply: &Reply) -> &str {
+    let reply = app
+        .expect(status, call.header("accept-language", language))
+        .await;
     assert!(reply.is_html());
-    reply.text()
+    reply
 }
 
 #[tokio::test]
@@ -27,14 +26,16 @@ async fn a_mistyped_link_is_a_page_in_the_visitors_language() {
         ("fr-CA", "Cette page n’existe pas"),
         ("es", "Esta página no existe"),
     ] {
-        let reply = page(&app, Call::get("/abuot"), language).await;
-        assert_eq!(reply.status, StatusCode::NOT_FOUND);
-        let html = text(&reply);
-        assert!(html.contains(&format!("<h1>{title}</h1>")), "{html}");
+        let reply = page(&app, "404", Call::get("/abuot"), language).await;
         let tag = language.split('-').next().unwrap();
-        assert!(html.contains(&format!("<html lang=\"{tag}\">")));
-        assert!(html.contains("<meta name=\"robots\" content=\"noindex\">"));
-        assert!(html.contains("<a class=\"button\" href=\"/\">"));
+        for part in [
+            &*format!("<h1>{title}</h1>"),
+            &format!("<html lang=\"{tag}\">"),
+            "<meta name=\"robots\" content=\"noindex\">",
+            "<a class=\"button\" href=\"/\">",
+        ] {
+            assert!(reply.text().contains(part), "{part}: {}", reply.text());
+        }
         assert_eq!(reply.header("content-language"), Some(tag));
         assert_eq!(reply.header("cache-control"), Some("no-store"));
         assert_eq!(reply.header("vary"), Some("Accept, Accept-Language"));
@@ -45,11 +46,10 @@ async fn a_mistyped_link_is_a_page_in_the_visitors_language() {
 #[tokio::test]
 async fn a_refusal_tells_people_when_to_try_again() {
     let app = Setup::default().limit("default", "1/14m").start();
-    assert_eq!(app.send(Call::get("/docs")).await.status, StatusCode::OK);
-    let reply = page(&app, Call::get("/docs"), "en").await;
-    assert_eq!(reply.status, StatusCode::TOO_MANY_REQUESTS);
-    assert_eq!(reply.header("retry-after"), Some("840"));
-    let html = text(&reply);
+    app.expect("200", Call::get("/docs")).await;
+    let reply = page(&app, "429", Call::get("/docs"), "en").await;
+    assert_eq!(reply.retry_after_s(), 840);
+    let html = reply.text();
     assert!(html.contains("Please try again in 14 minutes."), "{html}");
     let (_, main) = html.split_once("<main").unwrap();
     assert!(!main.contains("840"));
@@ -58,10 +58,10 @@ async fn a_refusal_tells_people_when_to_try_again() {
 #[tokio::test]
 async fn a_wrong_method_is_a_page_with_the_methods_that_are_right() {
     let app = Setup::default().start();
-    let reply = page(&app, Call::new(Method::POST, "/docs"), "en").await;
-    assert_eq!(reply.status, StatusCode::METHOD_NOT_ALLOWED);
+    let call = Call::new(Method::POST, "/docs");
+    let reply = page(&app, "405", call, "en").await;
     assert_eq!(reply.header("allow"), Some("GET, HEAD"));
-    assert!(text(&reply).contains("That does not work here"));
+    assert!(reply.text().contains("That does not work here"));
 }
 
 /// Where nothing is, and what is accepted there.
@@ -82,13 +82,9 @@ const NO_PAGES: &str = "
 async fn programs_and_the_api_get_problems_as_ever() {
     let app = Setup::default().start();
     for [path, accept] in rows(NO_PAGES) {
-        let accept = if accept == "as browsers" {
-            BROWSER
-        } else {
-            accept
-        };
-        let reply = app.send(Call::get(path).header("accept", accept)).await;
-        assert_eq!(reply.status, StatusCode::NOT_FOUND, "{path} {accept}");
+        let accept = accept.replace("as browsers", BROWSER);
+        let call = Call::get(path).header("accept", &accept);
+        let reply = app.expect("404", call).await;
         let media_type = reply.header("content-type").unwrap();
         assert_eq!(media_type, "application/problem+json", "{path} {accept}");
     }

@@ -4,7 +4,6 @@
 use std::cell::RefCell;
 use std::fs::{self, DirBuilder};
 use std::io;
-use std::net::IpAddr;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Once};
@@ -20,10 +19,8 @@ use landing_api::adapters::limiter::SledRateLimiter;
 use landing_api::domain::Failure;
 use landing_api::domain::Registration;
 use landing_api::domain::client::{LimitKey, Network, Subject};
-use landing_api::domain::consent::{Consent, LeaveToken, SignUpWay, StatusCounts, TextDigest};
-use landing_api::domain::contact::{
-    Contact, Erasure, ImportOutcome, Origin, OriginHash, SignUp, Subscription,
-};
+use landing_api::domain::consent::{Consent, LeaveToken, SignUpWay, TextDigest};
+use landing_api::domain::contact::{Contact, Origin, OriginHash, SignUp, Subscription};
 use landing_api::domain::credential::{Fingerprint, KeyId, KeyRecord};
 use landing_api::domain::decision::Decision;
 use landing_api::domain::delivery::{Delivery, DeliveryId, Settled};
@@ -33,8 +30,8 @@ use landing_api::domain::secret::{MacKey, Secret};
 use landing_api::domain::text::Label;
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::{
-    Admission, BusyWindow, Charge, ContactStore, ContactStream, LimiterError, PageStream,
-    RateLimiter, Receipt, StoreError, WindowSet,
+    Admission, BusyWindow, Charge, ContactStore, LimiterError, PageStream, RateLimiter, Receipt,
+    StoreError, WindowSet,
 };
 use landing_api::usecases::subscribe::Evidence;
 use rustix::fs::{CWD, Mode, mkfifoat};
@@ -117,10 +114,8 @@ impl House {
             Ok(_) => panic!("the store started"),
             Err(error) => {
                 let text = error.to_string();
-                assert!(
-                    !text.contains('\n') && !text.contains("example.com"),
-                    "{text}"
-                );
+                let is_plain = !text.contains('\n') && !text.contains("example.com");
+                assert!(is_plain, "{text}");
                 text
             }
         }
@@ -230,11 +225,8 @@ impl Opened {
 
     pub(crate) async fn assert_has_all(&self, names: impl IntoIterator<Item: AsRef<str>>) {
         for name in names {
-            assert!(
-                self.has(name.as_ref()).await,
-                "{} is missing",
-                name.as_ref()
-            );
+            let name = name.as_ref();
+            assert!(self.has(name).await, "{name} is missing");
         }
     }
 
@@ -511,9 +503,8 @@ impl OneFile {
     pub(crate) fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(&self.root).unwrap();
         let name = |entry: io::Result<fs::DirEntry>| entry.unwrap().file_name();
-        let mut names: Vec<_> = entries
-            .map(|entry| name(entry).into_string().unwrap())
-            .collect();
+        let names = entries.map(|entry| name(entry).into_string().unwrap());
+        let mut names: Vec<_> = names.collect();
         names.sort();
         names
     }
@@ -604,6 +595,8 @@ type Fault = dyn Fn(&str) -> Result<(), LimiterError> + Send + Sync;
 pub(crate) struct FaultyRateLimiter {
     inner: SledRateLimiter,
     fault: Box<Fault>,
+    /// As if on a network: every call waits before and after it takes effect, and none is answered at once.
+    is_distant: bool,
 }
 
 impl FaultyRateLimiter {
@@ -613,7 +606,32 @@ impl FaultyRateLimiter {
         Self {
             inner: limiter_in_memory(),
             fault: Box::new(fault),
+            is_distant: false,
         }
+    }
+
+    /// One on a network, without a fault.
+    pub(crate) fn distant() -> Self {
+        let limiter = Self::new(|_call| Ok(()));
+        Self {
+            is_distant: true,
+            ..limiter
+        }
+    }
+
+    async fn on<T>(
+        &self,
+        name: &str,
+        call: impl Future<Output = Result<T, LimiterError>>,
+    ) -> Result<T, LimiterError> {
+        (self.fault)(name)?;
+        if !self.is_distant {
+            return call.await;
+        }
+        yield_now().await;
+        let result = call.await;
+        yield_now().await;
+        result
     }
 }
 
@@ -624,8 +642,7 @@ impl RateLimiter for FaultyRateLimiter {
         charges: &[Charge<'_>],
         now: Timestamp,
     ) -> Result<Admission, LimiterError> {
-        (self.fault)("acquire")?;
-        self.inner.acquire(charges, now).await
+        self.on("acquire", self.inner.acquire(charges, now)).await
     }
 
     fn acquire_now(
@@ -634,17 +651,17 @@ impl RateLimiter for FaultyRateLimiter {
         now: Timestamp,
         admission: &mut Admission,
     ) -> bool {
-        (self.fault)("acquire").is_ok() && self.inner.acquire_now(charges, now, admission)
+        !self.is_distant
+            && (self.fault)("acquire").is_ok()
+            && self.inner.acquire_now(charges, now, admission)
     }
 
     async fn peek(&self, charges: &[Charge<'_>], now: Timestamp) -> Result<Decision, LimiterError> {
-        (self.fault)("peek")?;
-        self.inner.peek(charges, now).await
+        self.on("peek", self.inner.peek(charges, now)).await
     }
 
     async fn refund(&self, receipt: Receipt, now: Timestamp) -> Result<Decision, LimiterError> {
-        (self.fault)("refund")?;
-        self.inner.refund(receipt, now).await
+        self.on("refund", self.inner.refund(receipt, now)).await
     }
 
     async fn busiest(
@@ -654,169 +671,17 @@ impl RateLimiter for FaultyRateLimiter {
         most: usize,
         now: Timestamp,
     ) -> Result<Vec<BusyWindow>, LimiterError> {
-        (self.fault)("busiest")?;
-        self.inner.busiest(policy, quota, most, now).await
+        let busiest = self.inner.busiest(policy, quota, most, now);
+        self.on("busiest", busiest).await
     }
 
     async fn reset(&self, which: WindowSet) -> Result<usize, LimiterError> {
-        (self.fault)("reset")?;
-        self.inner.reset(which).await
+        self.on("reset", self.inner.reset(which)).await
     }
 
     fn check(&self) -> Result<(), LimiterError> {
         (self.fault)("check")
     }
-}
-
-/// A limiter or a store on a network: every call waits before and after it takes effect.
-#[derive(Debug, Default)]
-pub(crate) struct Delayed<P>(pub(crate) P);
-
-#[async_trait]
-impl<L: RateLimiter> RateLimiter for Delayed<L> {
-    async fn acquire(
-        &self,
-        charges: &[Charge<'_>],
-        now: Timestamp,
-    ) -> Result<Admission, LimiterError> {
-        delayed(self.0.acquire(charges, now)).await
-    }
-
-    async fn peek(&self, charges: &[Charge<'_>], now: Timestamp) -> Result<Decision, LimiterError> {
-        delayed(self.0.peek(charges, now)).await
-    }
-
-    async fn refund(&self, receipt: Receipt, now: Timestamp) -> Result<Decision, LimiterError> {
-        delayed(self.0.refund(receipt, now)).await
-    }
-
-    async fn busiest(
-        &self,
-        policy: PolicyName,
-        quota: Quota,
-        most: usize,
-        now: Timestamp,
-    ) -> Result<Vec<BusyWindow>, LimiterError> {
-        delayed(self.0.busiest(policy, quota, most, now)).await
-    }
-
-    async fn reset(&self, which: WindowSet) -> Result<usize, LimiterError> {
-        delayed(self.0.reset(which)).await
-    }
-
-    fn check(&self) -> Result<(), LimiterError> {
-        self.0.check()
-    }
-}
-
-#[async_trait]
-impl<S: ContactStore> ContactStore for Delayed<S> {
-    async fn keep(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
-        delayed(self.0.keep(sign_up)).await
-    }
-
-    async fn find(&self, email: &EmailAddress) -> Result<Option<Contact>, StoreError> {
-        delayed(self.0.find(email)).await
-    }
-
-    async fn find_by_token(&self, token: &LeaveToken) -> Result<Option<Contact>, StoreError> {
-        delayed(self.0.find_by_token(token)).await
-    }
-
-    async fn leave(
-        &self,
-        token: &LeaveToken,
-        notice: Option<Delivery>,
-        now: Timestamp,
-    ) -> Result<bool, StoreError> {
-        delayed(self.0.leave(token, notice, now)).await
-    }
-
-    async fn consent_text(&self, digest: &TextDigest) -> Result<Option<String>, StoreError> {
-        delayed(self.0.consent_text(digest)).await
-    }
-
-    async fn confirm(
-        &self,
-        token: &LeaveToken,
-        ip: Option<IpAddr>,
-        notice: Option<Delivery>,
-        now: Timestamp,
-    ) -> Result<bool, StoreError> {
-        delayed(self.0.confirm(token, ip, notice, now)).await
-    }
-
-    async fn refuse(&self, token: &LeaveToken, now: Timestamp) -> Result<bool, StoreError> {
-        delayed(self.0.refuse(token, now)).await
-    }
-
-    async fn suppressed_until(
-        &self,
-        email: &EmailAddress,
-        now: Timestamp,
-    ) -> Result<Option<Timestamp>, StoreError> {
-        delayed(self.0.suppressed_until(email, now)).await
-    }
-
-    async fn allow(&self, email: &EmailAddress) -> Result<(), StoreError> {
-        delayed(self.0.allow(email)).await
-    }
-
-    async fn overdue(
-        &self,
-        before: Timestamp,
-        is_mailed: bool,
-        count: usize,
-    ) -> Result<Vec<Contact>, StoreError> {
-        delayed(self.0.overdue(before, is_mailed, count)).await
-    }
-
-    async fn status_counts(&self) -> Result<StatusCounts, StoreError> {
-        delayed(self.0.status_counts()).await
-    }
-
-    async fn list(
-        &self,
-        since: Option<Timestamp>,
-        until: Option<Timestamp>,
-    ) -> Result<ContactStream, StoreError> {
-        delayed(self.0.list(since, until)).await
-    }
-
-    async fn count(
-        &self,
-        since: Option<Timestamp>,
-        until: Option<Timestamp>,
-    ) -> Result<u64, StoreError> {
-        delayed(self.0.count(since, until)).await
-    }
-
-    async fn import(
-        &self,
-        rows: Vec<Contact>,
-        unforget: bool,
-    ) -> Result<Vec<ImportOutcome>, StoreError> {
-        delayed(self.0.import(rows, unforget)).await
-    }
-
-    async fn forget(&self, emails: &[EmailAddress], now: Timestamp) -> Result<Erasure, StoreError> {
-        delayed(self.0.forget(emails, now)).await
-    }
-
-    async fn expire(&self, tokens: Vec<LeaveToken>, now: Timestamp) -> Result<u64, StoreError> {
-        delayed(self.0.expire(tokens, now)).await
-    }
-
-    fn check(&self) -> Result<(), StoreError> {
-        self.0.check()
-    }
-}
-
-async fn delayed<T>(call: impl Future<Output = T>) -> T {
-    yield_now().await;
-    let result = call.await;
-    yield_now().await;
-    result
 }
 
 /// What is counted and the milliseconds until one more place.

@@ -22,19 +22,16 @@ fn completions_name_every_command_and_flag() {
             assert!(script.contains(word), "{shell}: {word}");
         }
     }
-    assert_eq!(
-        printed(&["completions", "bash"]),
-        text(&completions(Shell::Bash))
-    );
+    let bash = text(&completions(Shell::Bash));
+    assert_eq!(printed(&["completions", "bash"]), bash);
     Ran::of(&mut landing_api(&["completions", "cmd"])).refused(2, "bash");
 }
 
 #[test]
 fn bash_knows_the_words_below_every_command() {
     let script = text(&completions(Shell::Bash));
-    let names = script
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix("cmd=\""));
+    let names = script.lines();
+    let names = names.filter_map(|line| line.trim().strip_prefix("cmd=\""));
     let names: Vec<_> = names.map(|name| name.trim_end_matches('"')).collect();
     assert!(names.len() > 40, "{names:?}");
     for name in names.into_iter().filter(|name| !name.is_empty()) {

@@ -22,11 +22,8 @@ fn files() -> Vec<PathBuf> {
             files.push(path);
         }
     }
-    assert_eq!(
-        files.len(),
-        1 + TOPICS.len(),
-        "{files:?}: name each in src/config/commands.rs"
-    );
+    let advice = "name each in src/config/commands.rs";
+    assert_eq!(files.len(), 1 + TOPICS.len(), "{files:?}: {advice}");
     files
 }
 
@@ -41,16 +38,11 @@ fn read(path: impl AsRef<Path>) -> String {
 
 /// The cells of a file's table rows whose first cell is code, such as a flag or a policy.
 fn rows(file: &str) -> Vec<Vec<String>> {
-    let cells = |line: &str| line.trim_matches('|').split('|').map(cell).collect();
-    read(file)
-        .lines()
-        .filter(|line| line.starts_with("| `"))
-        .map(cells)
-        .collect()
-}
-
-fn cell(text: &str) -> String {
-    text.trim().to_owned()
+    let text = read(file);
+    let rows = text.lines().filter(|line| line.starts_with("| `"));
+    let cell = |text: &str| text.trim().to_owned();
+    let cells = rows.map(|line| line.trim_matches('|').split('|').map(cell).collect());
+    cells.collect()
 }
 
 /// `text` without its code blocks.
@@ -68,9 +60,8 @@ fn anchors(text: &str) -> BTreeSet<String> {
     };
     let prose = prose(text);
     let headings = prose.lines().filter(|line| line.starts_with('#'));
-    headings
-        .map(|line| anchor(line.trim_start_matches('#')))
-        .collect()
+    let anchors = headings.map(|line| anchor(line.trim_start_matches('#')));
+    anchors.collect()
 }
 
 #[test]
@@ -153,20 +144,26 @@ fn every_tool_stands_there() {
 #[test]
 fn every_flag_of_the_help_stands_there_and_no_other() {
     let help = printed(&["--help"]);
-    let mut of_help: Vec<_> = help
+    let rows = rows("data/handbook/operate.md");
+    let sorted = |flags: Vec<&str>| {
+        let names = flags
+            .into_iter()
+            .map(|flag| flag.split([' ', '`']).next().unwrap());
+        let mut names: Vec<_> = names.map(str::to_owned).collect();
+        names.sort_unstable();
+        names
+    };
+    // Deeper ones are in a text.
+    let of_help = help
         .lines()
-        // Deeper ones are in a text.
-        .filter_map(|line| line.strip_prefix("      --"))
-        .map(|flag| flag.split(' ').next().unwrap().to_owned())
-        .collect();
-    let mut of_handbook: Vec<_> = rows("data/handbook/operate.md")
-        .iter()
-        .filter_map(|row| row[0].strip_prefix("`--"))
-        .map(|flag| flag.split([' ', '`']).next().unwrap().to_owned())
-        .collect();
-    of_help.sort_unstable();
-    of_handbook.sort_unstable();
-    assert_eq!(of_help, of_handbook, "data/handbook/operate.md");
+        .filter_map(|line| line.strip_prefix("      --"));
+    let of_handbook = rows.iter().filter_map(|row| row[0].strip_prefix("`--"));
+    let of_handbook = sorted(of_handbook.collect());
+    assert_eq!(
+        sorted(of_help.collect()),
+        of_handbook,
+        "data/handbook/operate.md"
+    );
 }
 
 #[test]
@@ -249,33 +246,28 @@ fn command_lines(text: &str) -> Vec<Vec<String>> {
             lines.extend(spans.map(|span| span.replace('\n', " ")));
         }
     }
-    lines
-        .iter()
-        .flat_map(|line| line.split(['|', ';']))
-        .filter_map(|line| {
-            let mut line = words(line.trim_start_matches([' ', '$', '#']));
-            if line.first()? == "docker" {
-                let mut words = line.iter();
-                let program = words.position(|word| word.ends_with("/landing-api"))?;
-                line.drain(..program);
-            }
-            if ["sudo", "runuser"].contains(&line.first()?.as_str()) {
-                let user = line.iter().position(|word| word == "-u")?;
-                line.drain(..user + 2);
-                line.retain(|word| word != "--");
-            }
-            let program = line.first()?.rsplit('/').next()?;
-            let is_command = program == "landing-api" && line.len() > 1;
-            is_command.then(|| line.split_off(1))
-        })
-        .map(|words| {
-            let fill = |word: String| {
-                let filled = PLACEHOLDERS.iter().find(|(name, _)| *name == word);
-                filled.map_or(word, |(_, value)| (*value).to_owned())
-            };
-            words.into_iter().map(fill).collect()
-        })
-        .collect()
+    let fill = |word: String| {
+        let filled = PLACEHOLDERS.iter().find(|(name, _)| *name == word);
+        filled.map_or(word, |(_, value)| (*value).to_owned())
+    };
+    let arguments = |line: &str| {
+        let mut line = words(line.trim_start_matches([' ', '$', '#']));
+        if line.first()? == "docker" {
+            let mut words = line.iter();
+            let program = words.position(|word| word.ends_with("/landing-api"))?;
+            line.drain(..program);
+        }
+        if ["sudo", "runuser"].contains(&line.first()?.as_str()) {
+            let user = line.iter().position(|word| word == "-u")?;
+            line.drain(..user + 2);
+            line.retain(|word| word != "--");
+        }
+        let program = line.remove(0);
+        let is_command = program.rsplit('/').next()? == "landing-api" && !line.is_empty();
+        is_command.then(|| line.into_iter().map(fill).collect())
+    };
+    let pipes = lines.iter().flat_map(|line| line.split(['|', ';']));
+    pipes.filter_map(arguments).collect()
 }
 
 #[test]
@@ -310,13 +302,13 @@ fn every_command_that_is_shown_is_one() {
 #[test]
 fn every_section_has_example_questions() {
     const EACH: usize = 5;
-    for (questions, pages) in [
-        ("en", &["help.md", "guide.md"][..]),
-        ("de", &["help.de.md"]),
-        ("fr", &["help.fr.md"]),
-        ("es", &["help.es.md"]),
+    for (tag, pages) in [
+        ("en", "help.md guide.md"),
+        ("de", "help.de.md"),
+        ("fr", "help.fr.md"),
+        ("es", "help.es.md"),
     ] {
-        let file = format!("data/assistant/questions.{questions}.txt");
+        let file = format!("data/assistant/questions.{tag}.txt");
         let text = read(&file);
         let examples: BTreeMap<_, _> = format!("\n{text}")
             .split("\n# ")
@@ -328,7 +320,7 @@ fn every_section_has_example_questions() {
             })
             .collect();
         let mut titles = BTreeSet::from(["-".to_owned()]);
-        for page in pages {
+        for page in pages.split(' ') {
             let source = read(Path::new("data").join(page));
             let sections = source.lines().filter_map(|line| line.strip_prefix("## "));
             titles.extend(sections.map(str::to_owned));
@@ -344,26 +336,25 @@ fn every_section_has_example_questions() {
     }
 }
 
-/// The text files under a folder, without the tools that checks download.
-fn texts_under(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            if !path.ends_with(".ci/tools") {
-                texts_under(&path, found);
-            }
+/// The text files in folders of the repository, without the tools that checks download.
+pub(crate) fn texts_in(paths: &[&str]) -> Vec<(PathBuf, String)> {
+    let mut left: Vec<_> = paths.iter().map(|path| root().join(path)).collect();
+    let mut found = Vec::new();
+    while let Some(path) = left.pop() {
+        if path.is_dir() && !path.ends_with(".ci/tools") {
+            let entries = fs::read_dir(&path).unwrap();
+            left.extend(entries.map(|entry| entry.unwrap().path()));
         } else if let Ok(text) = fs::read_to_string(&path) {
             found.push((path, text));
         }
     }
+    assert!(found.len() > 100, "{}", found.len());
+    found
 }
 
 #[test]
 fn no_text_refers_to_a_specification_that_is_not_here() {
-    let mut texts = vec![(root().join("README.md"), read("README.md"))];
-    for folder in ["src", "data", "tests", "benches", ".ci"] {
-        texts_under(&root().join(folder), &mut texts);
-    }
+    let texts = texts_in(&["README.md", "src", "data", "tests", "benches", ".ci"]);
     let this = Path::new(file!()).file_name();
     for (path, text) in texts.iter().filter(|(path, _)| path.file_name() != this) {
         for (at, line) in text.lines().enumerate() {

@@ -55,13 +55,8 @@ pub(crate) fn post(path: &str) -> Vec<u8> {
 pub(crate) fn field(name: &str, value: &str) -> Vec<u8> {
     assert!(name.len() < 127 && value.len() < 127);
     let [name_length, length] = [name, value].map(|text| u8::try_from(text.len()).unwrap());
-    [
-        &[0x10, name_length],
-        name.as_bytes(),
-        &[length],
-        value.as_bytes(),
-    ]
-    .concat()
+    let (name, value) = (name.as_bytes(), value.as_bytes());
+    [&[0x10, name_length], name, &[length], value].concat()
 }
 
 /// Header `number`, never indexed.
@@ -96,11 +91,18 @@ impl Connection {
 
     /// Answers pings until the server closes the connection.
     pub(crate) async fn pong(&mut self) {
-        while let Some((kind, flags, _, payload)) = self.frame().await {
-            if kind == PING && flags & ACK == 0 {
-                let _ = self.0.write_all(&frame(PING, ACK, 0, &payload)).await;
-            }
+        while self.answering().await.is_some() {}
+    }
+
+    /// The next frame. If it is a ping, it is answered.
+    async fn answering(&mut self) -> Option<(u8, u8, u32, Vec<u8>)> {
+        let next = self.frame().await?;
+        if let (PING, flags, _, payload) = &next
+            && flags & ACK == 0
+        {
+            let _ = self.0.write_all(&frame(PING, ACK, 0, payload)).await;
         }
+        Some(next)
     }
 
     /// The next frame: kind, flags, stream and payload; `None` at the end.
@@ -252,22 +254,20 @@ async fn streams_that_are_reset_before_they_are_accepted_end_the_connection() {
         let server = server().await;
         let mut connection = Connection::begin(&server, WINDOW).await;
         // One write, so that the server sees them together.
-        let burst: Vec<u8> = (0..streams)
-            .flat_map(|number| {
-                let stream = 2 * number + 1;
-                let open = frame(HEADERS, END_HEADERS | END_STREAM, stream, &get("/"));
-                [open, frame(RST_STREAM, 0, stream, &[0, 0, 0, 8])].concat()
-            })
-            .collect();
-        connection.send(burst).await;
+        let burst = (0..streams).flat_map(|number| {
+            let stream = 2 * number + 1;
+            let open = frame(HEADERS, END_HEADERS | END_STREAM, stream, &get("/"));
+            [open, frame(RST_STREAM, 0, stream, &[0, 0, 0, 8])].concat()
+        });
+        connection.send(burst.collect::<Vec<u8>>()).await;
         connection.send(frame(PING, 0, 0, &[7; 8])).await;
-        let mut is_answered = false;
-        while let Some((kind, flags, _, _)) = connection.frame().await {
-            if (kind, flags) == (PING, ACK) {
-                is_answered = true;
-                break;
+        let is_answered = loop {
+            match connection.frame().await {
+                Some((PING, ACK, ..)) => break true,
+                Some(_) => {}
+                None => break false,
             }
-        }
+        };
         assert_eq!(is_answered, survives, "{streams}");
     }
 }
@@ -306,16 +306,13 @@ async fn read_slowly(bytes: u32, pause: Duration, length: usize) -> (Duration, u
     let (began, mut taken) = (Instant::now(), 0);
     let mut next = Instant::now() + pause;
     loop {
-        match tokio::time::timeout_at(next, connection.frame()).await {
+        match tokio::time::timeout_at(next, connection.answering()).await {
             Err(_elapsed) => {
                 next += pause;
                 for stream in [0, 1] {
                     let more = frame(WINDOW_UPDATE, 0, stream, &bytes.to_be_bytes());
                     let _ = connection.0.write_all(&more).await;
                 }
-            }
-            Ok(Some((PING, flags, _, payload))) if flags & ACK == 0 => {
-                let _ = connection.0.write_all(&frame(PING, ACK, 0, &payload)).await;
             }
             Ok(Some((DATA, _, _, payload))) => taken += payload.len(),
             Ok(Some(_)) => {}
@@ -342,15 +339,8 @@ async fn a_reader_of_a_byte_now_and_then_is_let_go_and_one_that_is_only_slow_is_
 /// Answers pings until the server says that it ends the connection, and how long that took.
 async fn until_goodbye(connection: &mut Connection) -> Duration {
     let began = Instant::now();
-    loop {
-        match connection.frame().await.expect("GOAWAY comes first") {
-            (GOAWAY, ..) => return began.elapsed(),
-            (PING, flags, _, payload) if flags & ACK == 0 => {
-                connection.send(frame(PING, ACK, 0, &payload)).await;
-            }
-            _ => {}
-        }
-    }
+    while connection.answering().await.expect("GOAWAY comes first").0 != GOAWAY {}
+    began.elapsed()
 }
 
 #[tokio::test(start_paused = true)]
@@ -364,11 +354,9 @@ async fn an_idle_client_is_told_before_the_connection_ends() {
     let head = frame(HEADERS, END_HEADERS | END_STREAM, 1, &get("/livez"));
     connection.send(head).await;
     let mut body = Vec::new();
-    while let Some((kind, flags, _, payload)) = connection.frame().await {
-        match kind {
-            DATA => body.extend(payload),
-            PING if flags & ACK == 0 => connection.send(frame(PING, ACK, 0, &payload)).await,
-            _ => {}
+    while let Some((kind, _, _, payload)) = connection.answering().await {
+        if kind == DATA {
+            body.extend(payload);
         }
     }
     assert_eq!(body, br#"{"live":true}"#);

@@ -1,7 +1,6 @@
 //! Who is counted as one client. Which address a request comes from, the tests of
 //! `http::request::client_ip` say, and which of them are one network, those of `domain::client`.
 
-use hyper::StatusCode;
 use landing_api::domain::credential::ApiKey;
 use serde_json::json;
 
@@ -82,18 +81,9 @@ async fn a_bad_credential_is_refused_under_api_and_nowhere_else() {
             app.expect("401 invalid_token", call).await;
         }
     }
-    for path in [
-        "/",
-        "/auth.md",
-        "/openapi.json",
-        "/.well-known/oauth-protected-resource",
-        "/.well-known/oauth-authorization-server",
-        "/nothing",
-        "/agent/auth",
-        "/agent/nothing",
-        "/oauth2/token",
-        "/oauth2/authorize",
-    ] {
+    let others = "/ /auth.md /openapi.json /.well-known/oauth-protected-resource /nothing /agent/auth \
+                  /agent/nothing /oauth2/token /oauth2/authorize";
+    for path in others.split(' ') {
         let expected = app.send(Call::get(path)).await.status;
         for call in bad_calls(&app, path).await {
             app.expect(expected.as_str(), call).await;
@@ -117,14 +107,12 @@ async fn outside_api_a_good_credential_is_counted_and_a_bad_one_is_its_network()
     let key = &*app.mint().await;
     let authorize = || Call::get("/oauth2/authorize");
     let document = || Call::get("/auth.md");
+    let conflicting = authorize().bearer(key).header("x-api-key", "another");
     for (call, remaining) in [
         (authorize(), Some(98)),
         (authorize().bearer("nonsense"), Some(97)),
         (authorize().bearer(key), Some(99)),
-        (
-            authorize().bearer(key).header("x-api-key", "another"),
-            Some(96),
-        ),
+        (conflicting, Some(96)),
         (authorize().header("x-api-key", key), Some(98)),
         // Documents count, too, without showing it.
         (document().bearer(key), None),
@@ -183,28 +171,25 @@ async fn keys_that_are_made_up_without_end_are_not_looked_up_without_end() {
         .start();
     let made_up = || {
         let key = ApiKey::mint(|bytes| app.app.entropy.fill(bytes));
-        let call = Call::get("/api/v1/health").header("x-api-key", key.expose());
-        app.send(call)
+        Call::health().header("x-api-key", key.expose())
     };
     for (status, look_ups, violated) in [
-        (StatusCode::UNAUTHORIZED, 1, None),
-        (StatusCode::UNAUTHORIZED, 2, None),
-        (StatusCode::TOO_MANY_REQUESTS, 3, Some("default")),
-        (StatusCode::TOO_MANY_REQUESTS, 4, Some("default")),
-        (StatusCode::TOO_MANY_REQUESTS, 5, Some("default")),
-        (StatusCode::TOO_MANY_REQUESTS, 5, Some("ip")),
-        (StatusCode::TOO_MANY_REQUESTS, 5, Some("ip")),
+        ("401", 1, None),
+        ("401", 2, None),
+        ("429", 3, Some("default")),
+        ("429", 4, Some("default")),
+        ("429", 5, Some("default")),
+        ("429", 5, Some("ip")),
+        ("429", 5, Some("ip")),
     ] {
-        let reply = made_up().await;
-        assert_eq!(reply.status, status);
+        let reply = app.expect(status, made_up()).await;
         assert_eq!(app.keys.look_ups(), look_ups);
         let violated = violated.map(|name| json!([name]));
         assert_eq!(reply.json().get("violated-policies"), violated.as_ref());
     }
     // Who presents nothing is told as ever.
-    let plain = app.send(Call::get("/api/v1/health")).await;
-    assert_eq!(plain.status, StatusCode::TOO_MANY_REQUESTS);
+    app.expect("429", Call::health()).await;
     app.clock.advance_ms(60_000);
-    assert_eq!(made_up().await.status, StatusCode::UNAUTHORIZED);
+    app.expect("401", made_up()).await;
     assert_eq!(app.keys.look_ups(), 6);
 }

@@ -24,8 +24,8 @@ async fn every_request_is_counted_once_at_the_door() {
         Call::echo(),
     ];
     for (sent, call) in calls.into_iter().enumerate() {
-        app.expect_left(&format!("default {}", 599 - sent), call)
-            .await;
+        let left = format!("default {}", 599 - sent);
+        app.expect_left(&left, call).await;
     }
     // Documents are counted, but do not show it.
     app.send(Call::get("/docs")).await;
@@ -38,28 +38,23 @@ async fn all_policies_that_count_a_request_are_listed() {
     let metered = ScriptedModelClient::default().metered();
     let metered = Setup::with_model(Arc::new(metered)).start();
     let quota = || Call::get("/api/v1/assistant/chat");
+    let of_sign_up = " newsletter newsletter-ip newsletter-prefix newsletter-all";
+    let of_chat = " assistant assistant-ip assistant-prefix assistant-all";
     for (app, call, policies) in [
         (&free, Call::health(), ""),
         (&free, Call::get("/api/v1/keys"), ""),
         (&free, Call::mint(), " keys keys-prefix keys-all"),
-        (
-            &free,
-            Call::sign_up("ada@example.com"),
-            " newsletter newsletter-ip newsletter-prefix newsletter-all",
-        ),
+        (&free, Call::sign_up("ada@example.com"), of_sign_up),
         (&free, quota(), " assistant"),
         (&free, Call::chat(), " assistant assistant-ip"),
-        (
-            &metered,
-            Call::chat(),
-            " assistant assistant-ip assistant-prefix assistant-all",
-        ),
+        (&metered, Call::chat(), of_chat),
     ] {
         let listed = app.send(call).await.policies();
         assert_eq!(listed, format!("default ip{policies}"));
+        let advice = "raise POLICIES_PER_REQUEST_MAX in src/domain/decision.rs";
         assert!(
             listed.split(' ').count() <= POLICIES_PER_REQUEST_MAX,
-            "raise POLICIES_PER_REQUEST_MAX in src/domain/decision.rs"
+            "{advice}"
         );
     }
 }
@@ -72,6 +67,8 @@ async fn past_the_limit_everything_is_429_and_nothing_is_done() {
     for call in [
         Call::health(),
         Call::get("/docs"),
+        Call::get("/llms.txt"),
+        Call::get("/.well-known/nothing"),
         Call::get("/nothing"),
         Call::head("/api/v1/health"),
         Call::sign_up("a@example.com"),
@@ -99,10 +96,8 @@ async fn a_refusal_says_which_policies_refused_and_what_to_do() {
     assert_eq!(problem["violated-policies"], json!(["default", "ip"]));
     assert_eq!(reply.policy(), "ip", "the longest wait binds");
     assert_eq!(reply.retry_after_s(), 90);
-    assert_eq!(
-        problem["detail"],
-        "The policy \"ip\" allows 1 in 90 seconds for each network. Wait 90 seconds."
-    );
+    let detail = "The policy \"ip\" allows 1 in 90 seconds for each network. Wait 90 seconds.";
+    assert_eq!(problem["detail"], detail);
 }
 
 #[tokio::test]
@@ -182,16 +177,15 @@ async fn no_prefix_gets_more_than_a_quarter_of_what_all_together_have() {
             "newsletter-all" => sign_up(number, from),
             _ => Call::mint().from(from),
         };
-        for (network, other_network) in
-            [("2001:db8:1:", "2001:db8:2:"), ("192.0.2.", "198.51.100.")]
-        {
+        let networks = [("2001:db8:1:", "2001:db8:2:"), ("192.0.2.", "198.51.100.")];
+        for (network, other_network) in networks {
             let from = |network: &str, number: usize| match network.contains(':') {
                 true => format!("{network}{number}00::1"),
                 false => format!("{network}{number}"),
             };
             for number in 1..=2 {
-                app.expect("2xx", call(number, &from(network, number)))
-                    .await;
+                let call = call(number, &from(network, number));
+                app.expect("2xx", call).await;
             }
             let refused = app.expect("429", call(3, &from(network, 3))).await;
             assert_eq!(refused.policy(), prefix);

@@ -105,10 +105,8 @@ async fn what_names_nobody_is_refused() {
 
 #[tokio::test]
 async fn every_policy_is_shown_with_its_busiest_windows() {
-    let app = Setup::default()
-        .limit("keys", "off")
-        .limit("newsletter", "1/60s")
-        .start();
+    let setup = Setup::default().limit("keys", "off");
+    let app = setup.limit("newsletter", "1/60s").start();
     for _ in 0..3 {
         app.send(Call::sign_up("ada@example.com")).await;
     }
@@ -134,10 +132,7 @@ async fn every_policy_is_shown_with_its_busiest_windows() {
     assert_eq!(here[1], *busiest);
     // One policy alone, by its name or a client's hash.
     let hash = busiest["clients"][0]["client"].clone();
-    for alone in [
-        json!({"policy": "ip", "top": 1}),
-        json!({"client": hash, "top": 1}),
-    ] {
-        assert_eq!(show(alone).await, json!([busiest]));
+    for (name, value) in [("policy", json!("ip")), ("client", hash)] {
+        assert_eq!(show(json!({name: value, "top": 1})).await, json!([busiest]));
     }
 }

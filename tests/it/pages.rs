@@ -6,10 +6,10 @@ use std::collections::{BTreeSet, HashMap};
 use landing_api::domain::policy::PolicyName;
 use landing_api::domain::settings::SignUpsGo;
 use landing_api::http::endpoints::ENDPOINTS;
-use landing_api::site::{Document, HTML, SiteFacts, SiteFile};
+use landing_api::site::{Document, HTML, SiteFacts};
 
 use crate::harness::{Call, Setup, TestApp, is_described};
-use crate::site::{document, facts, render, text, variants};
+use crate::site::{document, facts, file, render, text, variants};
 
 /// A start tag: its name, and its attributes with their values.
 struct Tag {
@@ -58,17 +58,12 @@ fn tags(html: &str) -> Vec<Tag> {
 }
 
 /// The value of an attribute as a browser reads it.
-fn unescaped(value: &str) -> String {
-    const ENTITIES: [(&str, &str); 6] = [
-        ("&#x2f;", "/"),
-        ("&#x27;", "'"),
-        ("&quot;", "\""),
-        ("&lt;", "<"),
-        ("&gt;", ">"),
-        ("&amp;", "&"),
-    ];
-    let replace = |text: String, (entity, c): (&str, &str)| text.replace(entity, c);
-    ENTITIES.into_iter().fold(value.to_owned(), replace)
+pub(crate) fn unescaped(value: &str) -> String {
+    let entities = "&#x2f;/ &#x27;' &quot;\" &lt;< &gt;> &amp;&";
+    entities.split(' ').fold(value.to_owned(), |text, entity| {
+        let (entity, character) = entity.split_at(entity.len() - 1);
+        text.replace(entity, character)
+    })
 }
 
 /// Every page with its path.
@@ -135,13 +130,14 @@ fn every_reference_leads_somewhere() {
                 };
                 let own = href.strip_prefix(&facts.settings.base_url).unwrap_or(href);
                 if own.starts_with("http") {
+                    let settings = &facts.settings;
                     let outside = [
-                        &facts.settings.erp_url,
-                        &facts.settings.imprint_url,
-                        &facts.settings.privacy_url,
+                        &settings.erp_url,
+                        &settings.imprint_url,
+                        &settings.privacy_url,
                     ];
-                    let is_known = |it: &&Option<String>| it.as_deref() == Some(own);
-                    assert!(outside.iter().any(is_known), "{own} in {path}");
+                    let mut known = outside.into_iter().flatten();
+                    assert!(known.any(|url| url == own), "{own} in {path}");
                     continue;
                 }
                 let (target, anchor) = own.split_once('#').unwrap_or((own, ""));
@@ -182,11 +178,10 @@ fn every_page_can_be_found_named_and_skipped_through() {
             let url = format!("{}{path}", facts.settings.base_url);
             assert_eq!(canonical.attribute("href"), Some(&*url));
             for control in tags.iter().filter(|tag| tag.name.ends_with("put")) {
-                let Some(id) = control.attribute("id") else {
-                    continue;
-                };
-                let is_label = |tag: &&Tag| tag.attribute("for") == Some(id);
-                assert!(tags.iter().any(|tag| is_label(&tag)), "{id} in {path}");
+                if let Some(id) = control.attribute("id") {
+                    let mut labels = tags.iter().filter_map(|tag| tag.attribute("for"));
+                    assert!(labels.any(|of| of == id), "{id} in {path}");
+                }
             }
         }
     }
@@ -316,10 +311,7 @@ async fn pages_and_nothing_else_are_sent_with_a_policy() {
 #[tokio::test]
 async fn a_page_asks_for_the_script_and_the_style_it_was_made_with() {
     let asked = async |files: &[(&str, &str)]| {
-        let files = files.iter().map(|(name, text)| SiteFile {
-            name: (*name).to_owned(),
-            text: (*text).to_owned(),
-        });
+        let files = files.iter().map(|(name, text)| file(name, text));
         let setup = Setup {
             site_files: files.collect(),
             ..Setup::default()

@@ -21,17 +21,14 @@ use crate::mcp;
 use crate::openai::settings;
 use crate::openai::upstream::{Script, Upstream};
 use crate::streaming::ask_on_the_wire;
-use crate::transport::{Connection, HEALTH, Server, hello};
+use crate::transport::{Connection, HEALTH, Server, hello, up_to};
 
 /// All of 127.0.0.0/8 is this machine.
 pub(crate) const ONE: &str = "127.0.0.1";
 pub(crate) const OTHER: &str = "127.0.0.2";
 
 fn few() -> ServerLimits {
-    ServerLimits {
-        connections_max: 16,
-        ..ServerLimits::default()
-    }
+    up_to(16)
 }
 
 impl Server {

@@ -10,10 +10,8 @@ const DAY_MS: u64 = 86_400_000;
 
 /// Signs an address up, and returns what the log calls the client.
 async fn sign_up(app: &TestApp, name: &str, call: impl Fn(Call) -> Call) -> String {
-    let body = json!({"email": format!("{name}@example.com")}).to_string();
-    let call = call(Call::post("/api/v1/newsletter", body));
-    let (reply, log) = logged_async(app.send(call)).await;
-    assert_eq!(reply.status, 200);
+    let call = call(Call::sign_up(&format!("{name}@example.com")));
+    let (_, log) = logged_async(app.expect("200", call)).await;
     let (_, rest) = log.split_once(" client=\"").unwrap();
     rest.split('"').next().unwrap().to_owned()
 }
@@ -68,11 +66,8 @@ async fn who_fills_a_limit_is_who_the_log_names_and_what_it_brought_is_found() {
 #[tokio::test]
 async fn a_header_that_is_not_believed_hides_nobody() {
     let app = TestApp::new();
-    let forged = |call: Call| {
-        call.from("203.0.113.7")
-            .header("x-forwarded-for", "192.0.2.1")
-    };
-    let in_log = sign_up(&app, "x", forged).await;
+    let forged = |call: Call| call.header("x-forwarded-for", "192.0.2.1");
+    let in_log = sign_up(&app, "x", |call| forged(call.from("203.0.113.7"))).await;
     for name in [&in_log, "203.0.113.7"] {
         assert_eq!(names(&app, json!({"signed_by": name})).await, ["x"]);
     }
@@ -81,8 +76,7 @@ async fn a_header_that_is_not_believed_hides_nobody() {
 #[tokio::test]
 async fn a_credential_is_a_signer_too() {
     let app = TestApp::new();
-    let key = app.send(Call::post("/api/v1/keys", "")).await.json()["api_key"].clone();
-    let key = key.as_str().unwrap();
+    let key = &*app.mint().await;
     for (name, address) in [("x1", "203.0.113.7"), ("x2", "198.51.100.7")] {
         sign_up(&app, name, |call| call.from(address).bearer(key)).await;
     }
@@ -111,15 +105,10 @@ async fn what_names_nobody_is_refused() {
     let app = TestApp::new();
     sign_up(&app, "ada", |call| call).await;
     let pair = busiest(&app, "newsletter").await["client"].clone();
+    let no_name = "--signed-by must be a client's name in the log";
     for (name, message) in [
-        (
-            json!("somebody"),
-            "--signed-by must be a client's name in the log",
-        ),
-        (
-            json!("203.0.113.0/24"),
-            "--signed-by must be a client's name in the log",
-        ),
+        (json!("somebody"), no_name),
+        (json!("203.0.113.0/24"), no_name),
         (json!("9c1f02"), "8 or 32 hexadecimal digits"),
         (pair, "must not be the hash of a policy"),
     ] {
@@ -128,9 +117,6 @@ async fn what_names_nobody_is_refused() {
             assert!(refused.contains(message), "{name}: {refused}");
         }
     }
-    assert!(
-        names(&app, json!({"signed_by": "00000000"}))
-            .await
-            .is_empty()
-    );
+    let unknown = json!({"signed_by": "00000000"});
+    assert!(names(&app, unknown).await.is_empty());
 }

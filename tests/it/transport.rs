@@ -24,6 +24,7 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 
 use crate::harness::{PanickingModelClient, Setup, TestApp};
+use crate::mcp;
 
 pub(crate) const HEALTH: &str = "GET /api/v1/health HTTP/1.1\r\nHost: landing.example\r\n\r\n";
 
@@ -91,13 +92,8 @@ impl Server {
         };
         let service = Arc::clone(&app.service);
         let listeners = listeners(listener);
-        let serving = serve(
-            listeners,
-            Arc::clone(&service),
-            limits,
-            stopped,
-            interrupt.clone(),
-        );
+        let (served, interrupted) = (Arc::clone(&service), interrupt.clone());
+        let serving = serve(listeners, served, limits, stopped, interrupted);
         let task = tokio::spawn(serving);
         Self {
             address,
@@ -110,9 +106,8 @@ impl Server {
     }
 
     pub(crate) async fn connect(&self) -> Connection {
-        Connection(BufReader::new(
-            TcpStream::connect(self.address).await.unwrap(),
-        ))
+        let stream = TcpStream::connect(self.address).await;
+        Connection(BufReader::new(stream.unwrap()))
     }
 
     pub(crate) fn stop(&mut self) {
@@ -132,9 +127,14 @@ fn plain(web: TcpListener) -> Listeners {
 
 /// All who connect are trusted proxies.
 fn behind_proxies() -> Setup {
-    Setup {
-        trusted_proxies: &["127.0.0.0/8"],
-        ..Setup::default()
+    Setup::default().behind(&["127.0.0.0/8"])
+}
+
+/// So many connections.
+pub(crate) fn up_to(connections_max: usize) -> ServerLimits {
+    ServerLimits {
+        connections_max,
+        ..ServerLimits::default()
     }
 }
 
@@ -212,7 +212,7 @@ pub(crate) struct WaitingModelClient {
 }
 
 impl WaitingModelClient {
-    fn new() -> Arc<Self> {
+    pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self {
             asked: Semaphore::new(0),
             let_answer: Semaphore::new(0),
@@ -313,17 +313,13 @@ async fn head_has_no_body_on_the_wire() {
 
 #[tokio::test]
 async fn heads_that_are_no_http_are_refused_before_they_are_requests() {
+    // Not a byte more, or the unread rest resets the connection under the answer.
+    let long = format!("GET / HTTP/1.1\r\nx: {}", "x".repeat(16_384 - 19));
+    let many = format!("GET / HTTP/1.1\r\n{}\r\n", "x: y\r\n".repeat(200));
     for (head, status) in [
         ("nonsense\r\n\r\n".to_owned(), "HTTP/1.1 400"),
-        (
-            // Not a byte more, or the unread rest resets the connection under the answer.
-            format!("GET / HTTP/1.1\r\nx: {}", "x".repeat(16_384 - 19)),
-            "HTTP/1.1 431",
-        ),
-        (
-            format!("GET / HTTP/1.1\r\n{}\r\n", "x: y\r\n".repeat(200)),
-            "HTTP/1.1 431",
-        ),
+        (long, "HTTP/1.1 431"),
+        (many, "HTTP/1.1 431"),
     ] {
         let server = server().await;
         let mut connection = server.connect().await;
@@ -339,13 +335,8 @@ async fn a_head_has_at_most_a_hundred_headers() {
         let server = server().await;
         let mut connection = server.connect().await;
         let further = "x: y\r\n".repeat(further - 1);
-        connection
-            .send(HEALTH.replacen(
-                "\r\n\r\n",
-                &format!("\r\nConnection: close\r\n{further}\r\n"),
-                1,
-            ))
-            .await;
+        let end = format!("\r\nConnection: close\r\n{further}\r\n");
+        connection.send(HEALTH.replace("\r\n\r\n", &end)).await;
         let rest = connection.rest().await;
         assert!(rest.starts_with(status.as_bytes()), "{status}");
     }
@@ -356,12 +347,10 @@ async fn a_refused_request_with_a_body_keeps_its_connection() {
     let server = server().await;
     let mut connection = server.connect().await;
     let head = "POST /nothing HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
-    connection
-        .send(format!("{head}5\r\nhello\r\n0\r\n\r\n"))
-        .await;
+    let body = "5\r\nhello\r\n0\r\n\r\n";
+    connection.send([head, body].concat()).await;
     assert_eq!(connection.receive().await.0, 404);
-    connection.send(HEALTH).await;
-    assert_eq!(connection.receive().await.0, 200);
+    connection.check_health().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -469,19 +458,22 @@ async fn a_panic_leaves_the_connection_alive() {
 
 #[tokio::test]
 async fn a_turn_stays_charged_when_the_client_hangs_up() {
-    for is_half in [false, true] {
-        let (server, model, mut connection) = waiting_turn(hello(), ServerLimits::default()).await;
-        if is_half {
-            connection.0.get_mut().shutdown().await.unwrap();
-            assert_eq!(connection.rest().await, b"", "nobody waits for an answer");
+    for asked in [hello(), mcp::ask_on_the_wire()] {
+        for is_half in [false, true] {
+            let (server, model, mut connection) =
+                waiting_turn(asked.clone(), ServerLimits::default()).await;
+            if is_half {
+                connection.0.get_mut().shutdown().await.unwrap();
+                assert_eq!(connection.rest().await, b"", "nobody waits for an answer");
+            }
+            drop(connection);
+            model.let_answer();
+            let mut connection = server.connect().await;
+            connection.send(&asked).await;
+            let (_, head, body) = connection.receive().await;
+            assert!(head.contains("ratelimit: \"assistant-ip\";r=0"), "{head}");
+            assert!(body.contains("rate_limited"), "{body}");
         }
-        drop(connection);
-        model.let_answer();
-        let mut connection = server.connect().await;
-        connection.send(hello()).await;
-        let (status, head, _) = connection.receive().await;
-        assert_eq!(status, 429);
-        assert!(head.contains("ratelimit: \"assistant-ip\";r=0"));
     }
 }
 
@@ -494,30 +486,27 @@ async fn a_head_that_is_cut_ends_the_connection_at_once() {
         connection.send(said).await;
         connection.0.get_mut().shutdown().await.unwrap();
         let rest = String::from_utf8(connection.rest().await).unwrap();
-        assert!(
-            rest.is_empty() || rest.starts_with("HTTP/1.1 400"),
-            "{rest}"
-        );
+        let is_right = rest.is_empty() || rest.starts_with("HTTP/1.1 400");
+        assert!(is_right, "{rest}");
         assert!(began.elapsed() < Duration::from_secs(1), "{said:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_operation_past_its_deadline_is_503() {
-    let (_server, _model, mut connection) = waiting_turn(hello(), ServerLimits::default()).await;
-    let (status, head, body) = connection.receive().await;
-    assert_eq!(status, 503);
-    assert!(head.contains("ratelimit: \"assistant\""), "{head}");
-    assert!(body.contains("handler_timeout"));
+    // Of a tool the result says so.
+    for (asked, expected) in [(hello(), 503), (mcp::ask_on_the_wire(), 200)] {
+        let (_server, _model, mut connection) = waiting_turn(asked, ServerLimits::default()).await;
+        let (status, head, body) = connection.receive().await;
+        assert_eq!(status, expected);
+        assert!(head.contains("ratelimit: \"assistant\""), "{head}");
+        assert!(body.contains("handler_timeout"), "{body}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn half_a_preface_holds_its_slot_no_longer_than_its_client() {
-    let limits = ServerLimits {
-        connections_max: 1,
-        ..ServerLimits::default()
-    };
-    let server = Server::start(behind_proxies(), limits).await;
+    let server = Server::start(behind_proxies(), up_to(1)).await;
     let mut gone = server.connect().await;
     gone.send("P").await;
     drop(gone);
@@ -529,11 +518,7 @@ async fn half_a_preface_holds_its_slot_no_longer_than_its_client() {
 
 #[tokio::test]
 async fn connections_of_proxies_beyond_the_cap_wait_their_turn() {
-    let limits = ServerLimits {
-        connections_max: 1,
-        ..ServerLimits::default()
-    };
-    let server = Server::start(behind_proxies(), limits).await;
+    let server = Server::start(behind_proxies(), up_to(1)).await;
     let mut first = server.connect().await;
     first.check_health().await;
     let mut second = server.connect().await;
@@ -545,12 +530,8 @@ async fn connections_of_proxies_beyond_the_cap_wait_their_turn() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_does_not_read_is_let_go() {
-    let limits = ServerLimits {
-        connections_max: 1,
-        ..ServerLimits::default()
-    };
     let setup = behind_proxies().limit("default", "off").limit("ip", "off");
-    let server = Server::start(setup, limits).await;
+    let server = Server::start(setup, up_to(1)).await;
     let stream = TcpStream::connect(server.address).await.unwrap();
     let requests = "GET /docs HTTP/1.1\r\nHost: a\r\n\r\n".repeat(100);
     // Until neither side's buffers take any more, or the server has had enough of it.
@@ -569,5 +550,5 @@ async fn a_client_that_does_not_read_is_let_go() {
     let began = Instant::now();
     let mut next = server.connect().await;
     next.check_health().await;
-    assert!(began.elapsed() <= 2 * limits.idle_deadline);
+    assert!(began.elapsed() <= 2 * ServerLimits::default().idle_deadline);
 }

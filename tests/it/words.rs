@@ -1,7 +1,6 @@
 //! Sentences that were found in texts, with words in their place that people use, may not come back.
 
-use std::fs;
-use std::path::Path;
+use crate::handbook::texts_in;
 
 /// Substrings, with a single space for each run of white space.
 const PHRASES: &[&str] = &[
@@ -54,38 +53,17 @@ const PHRASES: &[&str] = &[
     "Se usó para eliminar la dirección",
 ];
 
-/// Files without words of this project's.
-const FOREIGN: [&str; 3] = ["png", "ico", "woff2"];
-
 #[test]
 fn no_text_has_a_phrase_that_nobody_would_write() {
     let mut found = Vec::new();
-    for path in ["README.md", ".github", "data", "src"] {
-        search(
-            &Path::new(env!("CARGO_MANIFEST_DIR")).join(path),
-            &mut found,
-        );
+    for (path, text) in texts_in(&["README.md", ".github", "data", "src"]) {
+        // A comment's or a macro's line breaks may divide a phrase.
+        let words = text.split_whitespace();
+        let words = words.filter(|word| !["//", "///", "//!", "#", "\\"].contains(word));
+        let text = words.collect::<Vec<_>>().join(" ");
+        for phrase in PHRASES.iter().filter(|phrase| text.contains(**phrase)) {
+            found.push(format!("{}: {phrase}", path.display()));
+        }
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
-}
-
-fn search(path: &Path, found: &mut Vec<String>) {
-    if path.is_dir() {
-        for entry in fs::read_dir(path).unwrap() {
-            search(&entry.unwrap().path(), found);
-        }
-        return;
-    }
-    let extension = path.extension().and_then(|extension| extension.to_str());
-    if extension.is_some_and(|extension| FOREIGN.contains(&extension)) {
-        return;
-    }
-    // A comment's or a macro's line breaks may divide a phrase.
-    let text = fs::read_to_string(path).unwrap();
-    let words = text.split_whitespace();
-    let words = words.filter(|word| !["//", "///", "//!", "#", "\\"].contains(word));
-    let text = words.collect::<Vec<_>>().join(" ");
-    for phrase in PHRASES.iter().filter(|phrase| text.contains(**phrase)) {
-        found.push(format!("{}: {phrase}", path.display()));
-    }
 }

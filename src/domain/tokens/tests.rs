@@ -35,27 +35,19 @@ fn flipped(text: &str) -> impl Iterator<Item = String> {
 fn of_other_lengths(text: &str) -> impl Iterator<Item = String> {
     (0..text.len())
         .flat_map(|at| [text[..at].to_owned(), text[at + 1..].to_owned()])
-        .chain([
-            format!("{text}A"),
-            format!("{text}="),
-            format!("{text} "),
-            format!("A{text}"),
-            text.repeat(1000),
-        ])
+        .chain(["A", "=", " "].map(|more| format!("{text}{more}")))
+        .chain([format!("A{text}"), text.repeat(1000)])
 }
 
 #[test]
 fn values_have_the_published_shapes() {
     let keys = keys();
     let registration = Registration::new([9; 16], NOW);
+    let token = AccessToken::new(registration, NOW);
     for (value, prefix, length) in [
         (registration.client_id(), "reg_", 40),
         (registration.client_secret(&keys.client_secret), "las_", 56),
-        (
-            AccessToken::new(registration, NOW).encode(&keys.access_token),
-            "lat_",
-            100,
-        ),
+        (token.encode(&keys.access_token), "lat_", 100),
     ] {
         assert_eq!(value.len(), length);
         let digits = value.strip_prefix(prefix).unwrap();
@@ -166,16 +158,6 @@ fn a_clock_beyond_all_bounds_makes_what_has_expired() {
     assert!(!registration.is_active(Timestamp::from_ms(u64::MAX)));
     let client_id = registration.client_id();
     assert_eq!(Registration::from_client_id(&client_id), Some(registration));
-}
-
-#[test]
-fn all_tokens_of_a_registration_are_one_client_and_others_are_not() {
-    let registration = Registration::new([9; 16], NOW);
-    let later = AccessToken::new(registration, NOW.plus_ms(DAY_MS));
-    let fingerprint = registration.fingerprint();
-    assert_eq!(later.registration.fingerprint(), fingerprint);
-    let other = Registration::new([8; 16], NOW).fingerprint();
-    assert_ne!(other, fingerprint);
 }
 
 #[test]

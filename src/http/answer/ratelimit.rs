@@ -140,26 +140,6 @@ mod tests {
     use crate::domain::{PolicyName, Quota, Standing, Usage};
     use crate::usecases::admit::EVERY_REQUEST;
 
-    fn decision(is_violated: bool) -> Decision {
-        let mut decision = Decision::default();
-        for (policy, counted, reset_ms) in [
-            (PolicyName::Default, 5, 59_001),
-            (
-                PolicyName::Newsletter,
-                if is_violated { 8 } else { 1 },
-                899_999,
-            ),
-        ] {
-            decision.push(Standing {
-                policy,
-                quota: policy.default_quota(),
-                usage: Usage { counted, reset_ms },
-                is_violated: is_violated && policy == PolicyName::Newsletter,
-            });
-        }
-        decision
-    }
-
     fn written(decision: &Decision) -> Vec<String> {
         let headers = RateLimitHeaders::new(&Policies::default());
         let mut values = Vec::new();
@@ -170,34 +150,6 @@ mod tests {
             format!("{name}: {}", value.to_str().unwrap())
         };
         iter::zip(NAMES, values).map(line).collect()
-    }
-
-    #[test]
-    fn headers_of_an_admission() {
-        assert_eq!(
-            written(&decision(false)),
-            [
-                "ratelimit-limit: 8",
-                "ratelimit-remaining: 7",
-                "ratelimit-reset: 900",
-                "ratelimit: \"newsletter\";r=7;t=900",
-                "ratelimit-policy: \"default\";q=600;w=60, \"newsletter\";q=8;w=900",
-            ]
-        );
-    }
-
-    #[test]
-    fn headers_of_a_refusal() {
-        assert_eq!(
-            written(&decision(true)),
-            [
-                "ratelimit-limit: 8",
-                "ratelimit-remaining: 0",
-                "ratelimit-reset: 900",
-                "ratelimit: \"newsletter\";r=0;t=900",
-                "ratelimit-policy: \"default\";q=600;w=60, \"newsletter\";q=8;w=900",
-            ]
-        );
     }
 
     #[test]

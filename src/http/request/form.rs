@@ -182,74 +182,40 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_decoded_is_an_error_if_it_is_read() {
-        for value in [
-            &b"%"[..],
-            b"%4",
-            b"%4g",
-            b"%+1",
-            b"%%41",
-            b"%ff",
-            b"%c3",
-            b"\xff",
-            b"%zz",
-            b"%ed%a0%80",
-        ] {
+    fn what_cannot_be_decoded_has_no_value() {
+        let values = b"% %4 %4g %+1 %%41 %ff %c3 \xff %zz %ed%a0%80";
+        for value in values.split(|byte| *byte == b' ') {
             let form = parse(&[b"b=1&a=", value].concat());
             assert_eq!(found(&form), [("b", Some("1")), ("a", None)]);
-            let mut errors = Errors::default();
-            assert_eq!(form.required("b", &mut errors), Some("1"));
-            assert!(errors.finish(Some(())).is_ok());
-            let mut errors = Errors::default();
-            assert_eq!(form.required("a", &mut errors), None);
-            let problem = errors.finish(Some(())).unwrap_err();
-            let [error] = problem.errors.as_slice() else {
-                panic!("{:?}", problem.errors);
-            };
-            assert_eq!((&*error.pointer, error.code), ("#/a", "format"));
         }
     }
 
     #[test]
     fn parts_are_parameters() {
         const PART: &str = "\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--edge";
+        let (one, cut) = ([("a", Some("1"))], [("a", None)]);
         for (body, expected) in [
-            (format!("--edge{PART}--\r\n"), vec![("a", Some("1"))]),
-            (
-                format!("before\r\n--edge \t{PART}--after"),
-                vec![("a", Some("1"))],
-            ),
-            (
-                format!("--edge{PART}{PART}"),
-                vec![("a", Some("1")), ("a", Some("1"))],
-            ),
+            (format!("--edge{PART}--\r\n"), &one[..]),
+            (format!("before\r\n--edge \t{PART}--after"), &one),
+            (format!("--edge{PART}{PART}"), &[one, one].concat()),
             // The last part is truncated, in its header or in its value.
-            (
-                format!("--edge{PART}\r\nContent-Dis"),
-                vec![("a", Some("1"))],
-            ),
-            (
-                format!("--edge{}", &PART[..PART.len() - 1]),
-                vec![("a", None)],
-            ),
+            (format!("--edge{PART}\r\nContent-Dis"), &one),
+            (format!("--edge{}", &PART[..PART.len() - 1]), &cut),
             // Parts that can't be read.
             (
                 format!("--edge\r\n\r\n\r\n--edge\r\nno head\r\n--edge{PART}--"),
-                vec![("a", Some("1"))],
+                &one,
             ),
             (
                 format!("--edge\r\ncontent-disposition: form-data\r\n\r\n2\r\n--edge{PART}"),
-                vec![("a", Some("1"))],
+                &one,
             ),
-            (PART.to_owned(), vec![]),
-            ("--edge".to_owned(), vec![]),
-            (String::new(), vec![]),
+            (PART.to_owned(), &[]),
+            ("--edge".to_owned(), &[]),
+            (String::new(), &[]),
         ] {
-            assert_eq!(
-                found(&parse_multipart(body.as_bytes(), b"edge")),
-                expected,
-                "{body}"
-            );
+            let form = parse_multipart(body.as_bytes(), b"edge");
+            assert_eq!(found(&form), expected, "{body}");
         }
     }
 
@@ -257,10 +223,7 @@ mod tests {
     fn a_parameter_of_a_header_may_be_quoted() {
         for (value, expected) in [
             ("multipart/form-data; boundary=x", Some("x")),
-            (
-                "multipart/form-data;charset=utf-8 ;BOUNDARY = \"a;b c\"; d",
-                Some("a;b c"),
-            ),
+            ("a/b;charset=utf-8 ;BOUNDARY = \"a;b c\"; d", Some("a;b c")),
             ("form-data; x=\"; boundary=y\"; boundary=z", Some("z")),
             ("form-data; xboundary=y", None),
             ("boundary=x", None),
@@ -278,31 +241,6 @@ mod tests {
             let _ = (parse(&body), parse_multipart(&body, &boundary), parameter(&media_type, "boundary"));
             let body = [b"--", &*boundary, &body, b"\r\n--", &boundary].concat();
             parse_multipart(&body, &boundary);
-        }
-    }
-
-    #[test]
-    fn every_bad_parameter_is_named() {
-        for (body, expected) in [
-            ("a=1&b=2&b=3&c=", vec![("#/b", "duplicate_member")]),
-            ("b=2", vec![("#/a", "required")]),
-            ("a=", vec![("#/a", "required")]),
-            ("a=1&a=1", vec![("#/a", "duplicate_member")]),
-            (
-                "a=&a=1",
-                vec![("#/a", "duplicate_member"), ("#/a", "required")],
-            ),
-            ("x=1&x=2&a=1", vec![]),
-        ] {
-            let form = parse(body.as_bytes());
-            let mut errors = Errors::default();
-            form.required("a", &mut errors);
-            form.optional("b", &mut errors);
-            form.optional("c", &mut errors);
-            let problem = errors.finish(Some(())).err();
-            let found = problem.map_or_else(Vec::new, |problem| problem.errors);
-            let found: Vec<_> = found.iter().map(|it| (&*it.pointer, it.code)).collect();
-            assert_eq!(found, expected, "{body}");
         }
     }
 }

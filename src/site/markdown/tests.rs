@@ -11,27 +11,21 @@ fn a_section_has_an_anchor_html_and_plain_text() {
     let article = read(source).unwrap();
     assert_eq!(article.lead.title, "Title");
     assert_eq!(article.lead.text, "Intro.");
-    assert_eq!(
-        article.lead.html,
-        "<h1 id=\"title\">Title</h1>\n<p>Intro.</p>\n"
-    );
-    let sections = article.sections;
-    assert_eq!(sections.len(), 2);
-    assert_eq!(sections[0].title, "What it is: this");
-    assert_eq!(sections[0].anchor, "what-it-is-this");
-    assert_eq!(
-        sections[0].text,
-        "One two & <b>.\n\n    curl \\\n      -d 1\n\nA; B\n1; 2"
-    );
-    assert!(
-        sections[0]
-            .html
-            .starts_with("<h2 id=\"what-it-is-this\">What <code>it</code> is: <em>this</em></h2>")
-    );
-    assert!(sections[0].html.contains("&amp; &lt;b&gt;."));
-    assert_eq!(sections[0].hints, ["hint"]);
-    assert!(!sections[0].html.contains("hint"));
-    assert_eq!(sections[1].text, "End.");
+    let html = "<h1 id=\"title\">Title</h1>\n<p>Intro.</p>\n";
+    assert_eq!(article.lead.html, html);
+    let [first, second] = article.sections.as_slice() else {
+        panic!("{:?}", article.sections);
+    };
+    assert_eq!(first.title, "What it is: this");
+    assert_eq!(first.anchor, "what-it-is-this");
+    let text = "One two & <b>.\n\n    curl \\\n      -d 1\n\nA; B\n1; 2";
+    assert_eq!(first.text, text);
+    let heading = "<h2 id=\"what-it-is-this\">What <code>it</code> is: <em>this</em></h2>";
+    assert!(first.html.starts_with(heading), "{}", first.html);
+    assert!(first.html.contains("&amp; &lt;b&gt;."));
+    assert_eq!(first.hints, ["hint"]);
+    assert!(!first.html.contains("hint"));
+    assert_eq!(second.text, "End.");
 }
 
 #[test]
@@ -39,10 +33,8 @@ fn comments_are_in_neither_form() {
     let source = "<!-- a -->\n\n# Title\n\n<!-- b -->\n\nText.\n\n```\n<!-- code -->\n```\n";
     let article = read(source).unwrap();
     assert_eq!(article.lead.hints, ["b"]);
-    assert_eq!(
-        article.markdown,
-        "# Title\n\nText.\n\n```\n<!-- code -->\n```\n"
-    );
+    let markdown = "# Title\n\nText.\n\n```\n<!-- code -->\n```\n";
+    assert_eq!(article.markdown, markdown);
     assert!(article.lead.html.contains("&lt;!-- code --&gt;"));
 }
 
@@ -75,10 +67,7 @@ fn anchors_are_never_empty_and_never_the_same() {
 #[test]
 fn an_anchor_keeps_the_letters_of_its_heading() {
     for (title, anchor) in [
-        (
-            "Was wird über mich gespeichert?",
-            "was-wird-über-mich-gespeichert",
-        ),
+        ("Was wird wo gespeichert?", "was-wird-wo-gespeichert"),
         ("Über ÖPNV & Straße", "über-öpnv-straße"),
         ("Qu’est-ce que c’était ?", "qu-est-ce-que-c-était"),
         ("¿Qué datos míos se guardan?", "qué-datos-míos-se-guardan"),
@@ -121,24 +110,12 @@ fn html_in_markdown_is_text() {
 
 #[test]
 fn links_that_hold_a_script_are_text() {
-    for url in [
-        "javascript:alert(1)",
-        "JavaScript:alert(1)",
-        "vbscript:msgbox(1)",
-        "data:text/html,<b>",
-        "DATA:,",
-        "javascript&colon;alert(1)",
-        "&#106;avascript:alert(1)",
-        "&#x6A;avascript&#58;alert(1)",
-        "java&#10;script:alert(1)",
-        "java&Tab;script:alert(1)",
-        "&#1;javascript:alert(1)",
-        "&#x20;javascript:alert(1)",
-        "javascript&#9;:alert(1)",
-        "javascript\\:alert(1)",
-        "<javascript:a b>",
-        "< data:,a>",
-    ] {
+    let urls = "javascript:alert(1)|JavaScript:alert(1)|vbscript:msgbox(1)|data:text/html,<b>|DATA:,|\
+                javascript&colon;alert(1)|&#106;avascript:alert(1)|&#x6A;avascript&#58;alert(1)|\
+                java&#10;script:alert(1)|java&Tab;script:alert(1)|&#1;javascript:alert(1)|\
+                &#x20;javascript:alert(1)|javascript&#9;:alert(1)|javascript\\:alert(1)|<javascript:a b>|\
+                < data:,a>";
+    for url in urls.split('|') {
         let shown = to_html(&format!("[a *b*]({url} \"t\")"));
         assert_eq!(shown, "<p>a <em>b</em></p>\n", "{url}");
         let target = to_html(&format!("[c]\n\n[c]: {url}"));
@@ -148,13 +125,7 @@ fn links_that_hold_a_script_are_text() {
     assert_eq!(to_html(&format!("<{url}>")), format!("<p>{url}</p>\n"));
     let page = read(&format!("# T\n\n[a]({url})\n")).unwrap().lead.html;
     assert!(!page.contains("href"), "{page}");
-    for url in [
-        "/javascript:a",
-        "./data:a",
-        "#javascript:",
-        "mailto:a@b.example",
-        "javascript",
-    ] {
+    for url in "/javascript:a ./data:a #javascript: mailto:a@b.example javascript".split(' ') {
         let link = format!("<p><a href=\"{url}\">a</a></p>\n");
         assert_eq!(to_html(&format!("[a]({url})")), link);
     }

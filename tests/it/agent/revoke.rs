@@ -57,18 +57,9 @@ async fn revoking_what_is_not_good_is_the_same_200_and_changes_nothing() {
     let (agent, gone) = (register(&app).await, register(&app).await);
     app.expect("200", gone.revocation()).await;
     let long = "x".repeat(8000);
-    for token in [
-        "x",
-        "lat_",
-        "lak_",
-        &agent.client_id,
-        &agent.client_secret,
-        &agent.token[..99],
-        "%00",
-        "%C3%A9",
-        &long,
-        &gone.token,
-    ] {
+    let own = [&agent.client_id, &agent.client_secret, &agent.token[..99]];
+    let others = ["x", "lat_", "lak_", "%00", "%C3%A9", &long, &gone.token];
+    for token in own.into_iter().chain(others) {
         let reply = app.expect("200", Call::revocation(token)).await;
         assert!(reply.body.is_empty());
     }

@@ -6,7 +6,7 @@ use landing_api::adapters::limiter::{SledRateLimiter, SledWindowStore, WINDOWS_M
 use landing_api::ports::RateLimiter;
 use tempfile::TempDir;
 
-use crate::fixtures::{Delayed, START, limiter_in_memory, policies};
+use crate::fixtures::{FaultyRateLimiter, START, policies};
 
 /// Every adapter, and the directory that one of them needs. Charges must all have `quota`.
 pub(super) async fn limiters(quota: &str) -> (TempDir, [Arc<dyn RateLimiter>; 2]) {
@@ -15,6 +15,6 @@ pub(super) async fn limiters(quota: &str) -> (TempDir, [Arc<dyn RateLimiter>; 2]
     let sled = SledRateLimiter::without_thread(store, &policies(quota), START, WINDOWS_MAX);
     (
         dir,
-        [Arc::new(Delayed(limiter_in_memory())), Arc::new(sled)],
+        [Arc::new(FaultyRateLimiter::distant()), Arc::new(sled)],
     )
 }

@@ -7,7 +7,7 @@ use landing_api::adapters::files::counts::FileCountStore;
 use landing_api::ports::{ContactStore, StoreMaintenance as _};
 
 use super::{block_list, contact_store, count_store, delivery_queue, key_issuer, revocation_list};
-use crate::fixtures::{Delayed, House, Opened, listed};
+use crate::fixtures::{House, Opened, listed};
 use crate::twins::{
     MemoryBlockList, MemoryContactStore, MemoryCountStore, MemoryKeyIssuer, MemoryRevocationList,
 };
@@ -36,11 +36,6 @@ async fn deliveries_are_the_same_after_a_clean_stop_and_after_a_crash() {
         opened.end(is_crash);
     }
     assert!(!house.ledger_text().contains("cat@delivery.example"));
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_store_on_a_network_keeps_contacts() {
-    contact_store::check(Arc::new(Delayed::<MemoryContactStore>::default())).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

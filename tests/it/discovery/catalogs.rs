@@ -59,10 +59,8 @@ async fn the_card_names_the_server_and_where_it_is() {
     let card = get(&app, "/.well-known/mcp/server-card.json").await;
     assert_eq!(card.body, get(&app, "/mcp/server-card").await.body);
     let card = card.json();
-    assert_eq!(
-        card["$schema"],
-        "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"
-    );
+    let schema = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json";
+    assert_eq!(card["$schema"], schema);
     assert_eq!(card["name"], "example.landing/public-api");
     assert_eq!(card["version"], env!("CARGO_PKG_VERSION"));
     let expected =
@@ -139,10 +137,8 @@ async fn a_skill_is_what_the_index_says() {
     let app = app();
     let index = get(&app, "/.well-known/agent-skills/index.json").await;
     let index = index.json();
-    assert_eq!(
-        index["$schema"],
-        "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
-    );
+    let schema = "https://schemas.agentskills.io/discovery/0.2.0/schema.json";
+    assert_eq!(index["$schema"], schema);
     let [skill] = index["skills"].as_array().unwrap().as_slice() else {
         panic!("{index}");
     };
@@ -150,11 +146,9 @@ async fn a_skill_is_what_the_index_says() {
     let path = skill["url"].as_str().unwrap().strip_prefix(BASE_URL);
     assert_eq!(path, Some(SKILL));
     let served = get(&app, SKILL).await;
-    let digest: String = digest(&SHA256, &served.body)
-        .as_ref()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let digest = digest(&SHA256, &served.body);
+    let digest = digest.as_ref().iter().map(|byte| format!("{byte:02x}"));
+    let digest: String = digest.collect();
     assert_eq!(skill["digest"], format!("sha256:{digest}"));
 
     let front_matter = served.text().strip_prefix("---\n").unwrap();
@@ -206,17 +200,10 @@ async fn robots_txt_is_one_group_with_its_signals_and_the_sitemap() {
     let app = app();
     let text = text(&app, "/robots.txt").await;
     let (group, rest) = text.split_once("\n\n").unwrap();
-    let lines: Vec<_> = group
-        .lines()
-        .filter(|line| !line.starts_with('#'))
-        .map(|line| line.split_once(": ").unwrap())
-        .collect();
-    let expected = [
-        ("User-agent", "*"),
-        ("Content-Signal", "search=yes, ai-input=yes, ai-train=no"),
-        ("Allow", "/"),
-    ];
-    assert_eq!(lines, expected);
+    let lines = group.lines().filter(|line| !line.starts_with('#'));
+    let lines: Vec<_> = lines.collect();
+    let signals = "Content-Signal: search=yes, ai-input=yes, ai-train=no";
+    assert_eq!(lines, ["User-agent: *", signals, "Allow: /"]);
     assert_eq!(rest, format!("Sitemap: {BASE_URL}/sitemap.xml\n"));
 }
 

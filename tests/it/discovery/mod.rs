@@ -84,9 +84,7 @@ fn app_at(base_url: &'static str) -> TestApp {
 }
 
 async fn get(app: &TestApp, path: &str) -> Reply {
-    let reply = app.send(Call::get(path)).await;
-    assert_eq!(reply.status, 200, "{path}");
-    reply
+    app.expect("200", Call::get(path)).await
 }
 
 async fn text(app: &TestApp, path: &str) -> String {

@@ -1,21 +1,19 @@
-//! How tools fail: bad arguments, failing dependencies, deadlines.
+//! How tools fail: bad arguments, failing dependencies. What becomes of their turns when clients hang up or deadlines
+//! pass, `transport` says.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use landing_api::http::server::ServerLimits;
 use landing_api::ports::{ModelError, StoreError};
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use crate::bad_bodies::bad_members;
 use crate::fixtures::failed;
-use crate::harness::{Call, PanickingModelClient, Setup, TestApp, rows};
-use crate::transport::{Connection, waiting_turn};
+use crate::harness::{Call, PanickingModelClient, Setup, TestApp};
+use crate::rows::rows;
 use crate::twins::{ScriptedModelClient, ScriptedWebhookSender};
 
 use super::tools::validator;
-use super::{ask, ask_on_the_wire, call, call_raw, failure, listed, mint, ping, subscribe};
+use super::{ask, call, call_raw, failure, listed, mint, ping, subscribe};
 
 /// The tool of an operation that takes JSON over HTTP.
 fn tool(path: &str) -> Option<&'static str> {
@@ -123,48 +121,4 @@ async fn what_fails_behind_a_tool_is_told_without_its_cause() {
         // The service goes on.
         assert_eq!(app.result(ping()).await, json!({}));
     }
-}
-
-async fn answer(connection: &mut Connection) -> Value {
-    let (status, _head, body) = connection.receive().await;
-    assert_eq!(status, 200);
-    serde_json::from_str(&body).unwrap()
-}
-
-#[tokio::test]
-async fn a_turn_of_a_tool_stays_charged_when_its_client_hangs_up() {
-    let (server, model, connection) =
-        waiting_turn(ask_on_the_wire(), ServerLimits::default()).await;
-    drop(connection);
-    model.let_answer();
-    // The turn stays charged, and the limit is one.
-    let mut connection = server.connect().await;
-    connection.send(ask_on_the_wire()).await;
-    let answer = answer(&mut connection).await;
-    assert_eq!(answer["result"]["isError"], true);
-    let words = answer["result"]["content"][0]["text"].as_str().unwrap();
-    assert!(
-        words.contains(r#""violated-policies":["assistant-ip"]"#),
-        "{words}"
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_stop_does_not_wait_for_a_turn_of_a_tool_whose_client_has_gone() {
-    let (mut server, _model, connection) =
-        waiting_turn(ask_on_the_wire(), ServerLimits::default()).await;
-    drop(connection);
-    let began = Instant::now();
-    server.stop();
-    server.task.await.unwrap();
-    assert!(began.elapsed() < Duration::from_secs(3));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_tool_past_its_deadline_says_so() {
-    let (_server, _model, mut connection) =
-        waiting_turn(ask_on_the_wire(), ServerLimits::default()).await;
-    let answer = answer(&mut connection).await;
-    let words = answer["result"]["content"][0]["text"].as_str().unwrap();
-    assert!(words.contains("\"code\":\"handler_timeout\""), "{words}");
 }

@@ -6,6 +6,10 @@ use crate::harness::{Call, TestApp};
 
 use super::{NEWEST, REVISION, REVISIONS, list, modern, plain};
 
+/// Members of `_meta`.
+const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
 #[tokio::test]
 async fn an_unknown_revision_is_refused_with_those_that_are_spoken() {
     let app = TestApp::new();
@@ -18,11 +22,8 @@ async fn an_unknown_revision_is_refused_with_those_that_are_spoken() {
     for version in ["2024-11-05", "2025-03-26", "2027-01-01", "1", "2026-07-28x"] {
         // Named by the header alone, and by header and message.
         check(list().header(REVISION, version), version).await;
-        let naming = json!({
-            "io.modelcontextprotocol/protocolVersion": version,
-            "io.modelcontextprotocol/clientCapabilities": {},
-        });
-        let call = listing_with(&naming).header(REVISION, version);
+        let call =
+            listing_with(&json!({ VERSION: version, CAPABILITIES: {} })).header(REVISION, version);
         check(call.header("mcp-method", "tools/list"), version).await;
     }
 }
@@ -35,12 +36,8 @@ fn listing_with(meta: &Value) -> Call {
 #[tokio::test]
 async fn headers_have_to_say_what_the_message_says() {
     let app = TestApp::new();
-    let echo = || {
-        modern(
-            "tools/call",
-            json!({ "name": "echo", "arguments": { "message": "m" } }),
-        )
-    };
+    let params = json!({ "name": "echo", "arguments": { "message": "m" } });
+    let echo = || modern("tools/call", params.clone());
     for (name, value, is_served) in [
         ("mcp-method", Some("tools/call"), true),
         ("mcp-method", None, false),
@@ -59,9 +56,7 @@ async fn headers_have_to_say_what_the_message_says() {
         (REVISION, Some("2025-11-25"), false),
         (REVISION, Some("2099-01-01"), false),
     ] {
-        let call = value
-            .iter()
-            .fold(echo().without(name), |call, value| call.header(name, value));
+        let call = echo().without(name).headers(name, value.as_slice());
         if is_served {
             assert_eq!(app.given(call).await["echo"], "m");
         } else {
@@ -84,36 +79,32 @@ async fn headers_have_to_say_what_the_message_says() {
 #[tokio::test]
 async fn a_message_of_the_newest_revision_says_what_its_client_can_do() {
     let app = TestApp::new();
-    let version = "io.modelcontextprotocol/protocolVersion";
-    let capabilities = "io.modelcontextprotocol/clientCapabilities";
     let of_newest = |call: Call| {
         let call = call.header(REVISION, NEWEST);
         call.header("mcp-method", "tools/list")
     };
     app.expect_error("400 -32602", of_newest(list())).await;
-    for (meta, error) in [
-        (json!(null), "400 -32602"),
-        (json!({}), "400 -32602"),
-        (json!({ capabilities: {} }), "400 -32602"),
-        (
-            json!({ version: 20_260_728, capabilities: {} }),
-            "400 -32602",
-        ),
-        (json!({ version: NEWEST }), "400 -32602"),
-        (json!({ version: NEWEST, capabilities: null }), "400 -32602"),
-        (json!({ version: NEWEST, capabilities: [] }), "400 -32602"),
-        (json!({ version: NEWEST, capabilities: true }), "400 -32602"),
-        (json!([]), "400 -32600"),
-        (json!("meta"), "400 -32600"),
-        (json!(7), "400 -32600"),
+    for meta in [
+        json!(null),
+        json!({}),
+        json!({ CAPABILITIES: {} }),
+        json!({ VERSION: 20_260_728, CAPABILITIES: {} }),
+        json!({ VERSION: NEWEST }),
+        json!({ VERSION: NEWEST, CAPABILITIES: null }),
+        json!({ VERSION: NEWEST, CAPABILITIES: [] }),
+        json!({ VERSION: NEWEST, CAPABILITIES: true }),
     ] {
-        app.expect_error(error, of_newest(listing_with(&meta)))
-            .await;
+        let call = of_newest(listing_with(&meta));
+        app.expect_error("400 -32602", call).await;
+    }
+    for meta in [json!([]), json!("meta"), json!(7)] {
+        let call = of_newest(listing_with(&meta));
+        app.expect_error("400 -32600", call).await;
     }
     // `clientInfo` is optional, and unknown members are ignored.
     let more = json!({
-        version: NEWEST,
-        capabilities: { "sampling": {}, "x": [1] },
+        VERSION: NEWEST,
+        CAPABILITIES: { "sampling": {}, "x": [1] },
         "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
         "com.example/x": true,
     });

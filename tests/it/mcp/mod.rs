@@ -55,22 +55,19 @@ pub(crate) fn modern(method: &str, mut params: Value) -> Call {
 
 /// The handshake that requests `version`.
 fn initialize(version: &str) -> Call {
-    plain(
-        "initialize",
-        &json!({
-            "protocolVersion": version,
-            "capabilities": {},
-            "clientInfo": { "name": "test", "version": "1" },
-        }),
-    )
+    plain("initialize", &client_at(version))
+}
+
+/// What a client says of itself in the handshake.
+fn client_at(version: &str) -> Value {
+    let client = json!({ "name": "test", "version": "1" });
+    json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": client })
 }
 
 /// A tool call.
 fn call(tool: &str, arguments: &Value) -> Call {
-    plain(
-        "tools/call",
-        &json!({ "name": tool, "arguments": arguments }),
-    )
+    let params = json!({ "name": tool, "arguments": arguments });
+    plain("tools/call", &params)
 }
 
 /// A tool call whose arguments are literal JSON.
@@ -99,10 +96,10 @@ fn mint() -> Call {
 
 /// The call that asks the assistant, as bytes of HTTP/1.1.
 pub(crate) fn ask_on_the_wire() -> String {
-    let messages = json!([{ "role": "user", "content": "hello" }]);
-    let params = json!({ "name": "ask_assistant", "arguments": { "messages": messages } });
-    let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
-    post(MCP, &message.to_string())
+    let hello = r#"{"messages":[{"role":"user","content":"hello"}]}"#;
+    let params = format!(r#"{{"name":"ask_assistant","arguments":{hello}}}"#);
+    let head = r#""jsonrpc":"2.0","id":1,"method":"tools/call""#;
+    post(MCP, &format!(r#"{{{head},"params":{params}}}"#))
 }
 
 fn ping() -> Call {
@@ -119,24 +116,17 @@ fn result(reply: &Reply) -> Value {
     assert_eq!(reply.header("content-type"), Some("application/json"));
     let answer = reply.json();
     assert_eq!(answer["jsonrpc"], "2.0");
-    answer
-        .get("result")
-        .unwrap_or_else(|| panic!("{answer}"))
-        .clone()
+    let result = answer.get("result").cloned();
+    result.unwrap_or_else(|| panic!("{answer}"))
 }
 
 /// The output of a tool, which stands both in `content` and in `structuredContent`.
 fn given(reply: &Reply) -> Value {
     let result = result(reply);
     assert_eq!(result["isError"], false, "{result}");
-    let [content] = result["content"].as_array().unwrap().as_slice() else {
-        panic!("{result}");
-    };
-    assert_eq!(content["type"], "text");
-    let given = &result["structuredContent"];
-    let text: Value = serde_json::from_str(content["text"].as_str().unwrap()).unwrap();
-    assert_eq!(&text, given);
-    given.clone()
+    let text: Value = serde_json::from_str(&only_text(&result)).unwrap();
+    assert_eq!(text, result["structuredContent"]);
+    text
 }
 
 /// The text of a failed tool.
@@ -145,6 +135,11 @@ fn failure(reply: &Reply) -> String {
     assert_eq!(result["isError"], true, "{result}");
     // Clients would validate it against the output schema.
     assert_eq!(result.get("structuredContent"), None);
+    only_text(&result)
+}
+
+/// The only content of a result.
+fn only_text(result: &Value) -> String {
     let [content] = result["content"].as_array().unwrap().as_slice() else {
         panic!("{result}");
     };

@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Call, TestApp, rows};
+use crate::harness::{Call, TestApp};
+use crate::rows::rows;
 
 use super::{
-    MCP, NEWEST, REVISION, REVISIONS, call, call_raw, failure, given, initialize, list, modern,
-    ping, plain, raw, result,
+    MCP, NEWEST, REVISION, REVISIONS, call, call_raw, client_at, failure, given, initialize, list,
+    modern, ping, plain, raw, result,
 };
 
 #[tokio::test]
@@ -40,11 +41,7 @@ async fn a_handshake_agrees_on_a_revision_that_has_one() {
 async fn the_older_revisions_are_served_with_and_without_their_header() {
     let app = TestApp::new();
     for version in [None, Some("2025-06-18"), Some("2025-11-25")] {
-        let named = |call| {
-            version
-                .iter()
-                .fold(call, |call: Call, it| call.header(REVISION, it))
-        };
+        let named = |call: Call| call.headers(REVISION, version.as_slice());
         let list = app.result(named(list())).await;
         let members: Vec<_> = list.as_object().unwrap().keys().collect();
         assert_eq!(members, ["tools"], "what is newer is not told");
@@ -152,10 +149,7 @@ async fn what_nobody_asks_for_may_be_nested_as_deep_as_it_likes() {
     // Inside the arguments the parser of the operation decides, as over HTTP.
     for (arguments, complaint) in [
         (format!(r#"{{"message":{deep}}}"#), "must be a string"),
-        (
-            format!(r#"{{"message":"m","x":{deep}}}"#),
-            "is not a field of this request",
-        ),
+        (format!(r#"{{"message":"m","x":{deep}}}"#), "is not a field"),
     ] {
         let words = app.failure(call_raw("echo", &arguments)).await;
         assert!(words.contains(complaint), "{words}");
@@ -204,13 +198,8 @@ async fn requests_that_cannot_be_answered_get_the_error_of_their_way() {
 #[tokio::test]
 async fn the_newest_revision_has_no_handshake_and_no_ping() {
     let app = TestApp::new();
-    let whole = json!({
-        "protocolVersion": NEWEST,
-        "capabilities": {},
-        "clientInfo": { "name": "test", "version": "1" },
-    });
     for call in [
-        modern("initialize", whole),
+        modern("initialize", client_at(NEWEST)),
         modern("initialize", json!({})),
         modern("ping", json!({})),
     ] {
@@ -240,10 +229,7 @@ async fn answers_bear_the_id_of_their_request() {
             ("200", message("ping")),
             ("200", message("nonsense")),
             ("400", message("ping").header(REVISION, "2025-03-26")),
-            (
-                "400",
-                message("ping").headers("mcp-method", &["ping", "ping"]),
-            ),
+            ("400", message("ping").headers("mcp-method", &["ping"; 2])),
         ] {
             assert_eq!(app.expect(status, call).await.json()["id"], id);
         }
@@ -257,15 +243,14 @@ async fn answers_bear_the_id_of_their_request() {
 #[tokio::test]
 async fn notifications_are_taken_without_a_word() {
     let app = TestApp::new();
+    let ada = json!({ "email": "ada@example.com" });
+    let sign_up = json!({ "name": "subscribe_newsletter", "arguments": ada });
     for (method, params) in [
         ("notifications/initialized", json!({})),
         ("notifications/cancelled", json!({ "requestId": 1 })),
         ("notifications/nonsense", json!({ "x": [1] })),
         // A notification calls no tool.
-        (
-            "tools/call",
-            json!({ "name": "subscribe_newsletter", "arguments": { "email": "a@example.com" } }),
-        ),
+        ("tools/call", sign_up),
     ] {
         let body = json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string();
         let reply = app.expect("202", raw(&body)).await;

@@ -10,6 +10,7 @@ use landing_api::domain::policy::PolicyName;
 use landing_api::ports::{ContactStore as _, StoreError};
 
 use crate::harness::{Call, Reply, Setup, TestApp};
+use crate::pages::unescaped;
 use crate::twins::ScriptedWebhookSender;
 
 const PATH: &str = "/newsletter";
@@ -41,11 +42,8 @@ async fn again(app: &TestApp, call: Call, expected: &str) -> Reply {
     assert!(reply.is_html());
     assert_eq!(reply.header("cache-control"), Some("no-store"));
     for part in [words, "<form method=\"post\" action=\"/newsletter\""] {
-        assert!(
-            reply.text().contains(part),
-            "{part}: {what}: {}",
-            reply.text()
-        );
+        let html = reply.text();
+        assert!(html.contains(part), "{part}: {what}: {html}");
     }
     reply
 }
@@ -62,12 +60,6 @@ fn charged(app: &TestApp, policy: PolicyName) -> u64 {
     counted.admitted.get() - counted.refunded.get()
 }
 
-/// The value of an attribute.
-fn unescaped(value: &str) -> String {
-    let text = value.replace("&quot;", "\"").replace("&#x2f;", "/");
-    text.replace("&amp;", "&")
-}
-
 /// The value of a hidden field of a page.
 fn hidden(reply: &Reply, name: &str) -> String {
     let before = format!("name=\"{name}\" value=\"");
@@ -78,11 +70,8 @@ fn hidden(reply: &Reply, name: &str) -> String {
 /// Nothing was stored, and nothing counted beyond the door.
 fn assert_nothing_done(app: &TestApp) {
     assert!(app.contacts.is_empty());
-    for policy in [
-        PolicyName::Newsletter,
-        PolicyName::NewsletterIp,
-        PolicyName::NewsletterAll,
-    ] {
+    use PolicyName::{Newsletter, NewsletterAll, NewsletterIp};
+    for policy in [Newsletter, NewsletterIp, NewsletterAll] {
         assert_eq!(charged(app, policy), 0, "{policy:?}");
     }
 }
@@ -117,16 +106,8 @@ async fn a_form_of_any_page_signs_an_address_up() {
     let german = "/newsletter/thanks?lang=de";
     for (body, email, led_to) in [
         ("email=Ada%40Example.com", "ada@example.com", THANKS),
-        (
-            "email=+bob%40example.com+&name=Bob",
-            "bob@example.com",
-            THANKS,
-        ),
-        (
-            "email=eve@example.com&lang=de-CH",
-            "eve@example.com",
-            german,
-        ),
+        ("email=+bob%40a.example+&name=Bob", "bob@a.example", THANKS),
+        ("email=eve@a.example&lang=de-CH", "eve@a.example", german),
     ] {
         let call = form(body).header("origin", "https://blog.example");
         leads_to(&app, call, led_to).await;
@@ -134,11 +115,8 @@ async fn a_form_of_any_page_signs_an_address_up() {
     }
     let thanks = app.send(Call::get(german)).await;
     assert!(thanks.is_html());
-    assert!(
-        thanks
-            .text()
-            .contains("Sie sind jetzt für unseren Newsletter angemeldet.")
-    );
+    let words = "Sie sind jetzt für unseren Newsletter angemeldet.";
+    assert!(thanks.text().contains(words));
     // The language of the browser, where the form names none.
     let call = form("email=ann@example.com&lang=xx").header("accept-language", "fr");
     let call = call.from("198.51.100.2");
@@ -169,11 +147,11 @@ async fn the_thanks_say_whether_a_provider_asks_for_more() {
 fn multipart(parts: &[(&str, &[u8])]) -> Call {
     let mut body = Vec::new();
     for (name, value) in parts {
-        body.extend_from_slice(b"--edge\r\ncontent-type: text/plain; name=\"other\"\r\ncontent-disposition: form-data; name=\"");
-        body.extend_from_slice(name.as_bytes());
-        body.extend_from_slice(b"\"\r\n\r\n");
-        body.extend_from_slice(value);
-        body.extend_from_slice(b"\r\n");
+        let head = format!(
+            "--edge\r\ncontent-type: text/plain; name=\"other\"\r\n\
+             content-disposition: form-data; name=\"{name}\"\r\n\r\n"
+        );
+        body.extend([head.as_bytes(), value, b"\r\n"].concat());
     }
     body.extend_from_slice(b"--edge--\r\n");
     Call::post(PATH, body).typed("multipart/form-data; boundary=edge")
@@ -184,20 +162,14 @@ async fn a_form_in_parts_is_read_like_any_other() {
     let app = TestApp::new();
     let call = multipart(&[("email", b"ad\xe9@example.com"), ("lang", b"es")]);
     again(&app, call, ENTER_AGAIN).await;
-    let call = multipart(&[
-        ("email", b"ada@example.com"),
-        ("lang", b"es"),
-        ("photo", b"\xff\xd8\xff"),
-    ]);
+    let photo = ("photo", &b"\xff\xd8\xff"[..]);
+    let call = multipart(&[("email", b"ada@example.com"), ("lang", b"es"), photo]);
     leads_to(&app, call, "/newsletter/thanks?lang=es").await;
     assert!(is_kept(&app, "ada@example.com").await);
     let wrong = multipart(&[("email", b"<ada>"), ("lang", b"fr")]);
     let reply = again(&app, wrong, "400 value=\"&lt;ada&gt;\"").await;
-    assert!(
-        reply
-            .text()
-            .contains("Veuillez saisir une adresse e-mail valide")
-    );
+    let words = "Veuillez saisir une adresse e-mail valide";
+    assert!(reply.text().contains(words));
     let edge = "multipart/form-data; boundary=edge";
     let cut = "--edge\r\ncontent-disposition: form-data; name=\"email\"\r\n\r\neve@example.com";
     for (media_type, body) in [
@@ -220,16 +192,14 @@ async fn an_address_that_is_none_comes_back_with_what_to_do() {
     let app = TestApp::new();
     let none = "400 Please enter your email address.";
     let wrong = "400 Please enter a valid email address";
+    let german = "400 Bitte geben Sie eine gültige E-Mail-Adresse ein";
     for (body, told) in [
         ("", none),
         ("email=", none),
         ("email=+", none),
         ("name=Ada", none),
         ("email=ada", wrong),
-        (
-            "email=ada&lang=de",
-            "400 Bitte geben Sie eine gültige E-Mail-Adresse ein",
-        ),
+        ("email=ada&lang=de", german),
         ("email=ada%40example.com%0d%0aBcc:+eve@example.com", wrong),
         ("email=ada%00@example.com", wrong),
         ("email=%", ENTER_AGAIN),
@@ -245,12 +215,8 @@ async fn an_address_that_is_none_comes_back_with_what_to_do() {
     let shown = "400 value=\"&quot;&gt;&lt;script&gt;alert(1)";
     let reply = again(&app, typed, shown).await;
     assert!(!reply.text().contains("<script>alert"));
-    let reply = again(
-        &app,
-        form("email=ada%40example&redirect=/danke%22"),
-        "400 value=\"ada@example\"",
-    )
-    .await;
+    let wrong = form("email=ada%40example&redirect=/danke%22");
+    let reply = again(&app, wrong, "400 value=\"ada@example\"").await;
     assert_eq!(hidden(&reply, "redirect"), "/danke%22");
     assert_nothing_done(&app);
 }
@@ -271,6 +237,7 @@ async fn a_body_of_another_kind_is_refused_unread() {
     assert_nothing_done(&app);
 }
 
+/// Which pages it may lead to, the tests of `redirect` say.
 #[tokio::test]
 async fn a_form_leads_to_this_origin_or_an_allowed_one() {
     let app = Setup::default()
@@ -278,15 +245,10 @@ async fn a_form_leads_to_this_origin_or_an_allowed_one() {
         .limit("newsletter", "off")
         .start();
     for (redirect, led_to) in [
-        ("/docs", "/docs"),
         ("http://landing.example/docs?a=1", "/docs?a=1"),
         ("https://shop.example/danke", "https://shop.example/danke"),
         ("https://evil.example/", THANKS),
-        ("//evil.example", THANKS),
         ("/%5Cevil.example", "/%5Cevil.example"),
-        ("/\\evil.example", THANKS),
-        ("javascript:alert(1)", THANKS),
-        ("https://shop.example@evil.example/", THANKS),
         ("", THANKS),
     ] {
         let redirect = redirect.replace('%', "%25");
@@ -310,12 +272,8 @@ async fn limits_and_failures_are_told_in_words_and_cost_what_they_cost_elsewhere
     let app = Setup::default().limit("newsletter", "1/14m").start();
     let call = form("email=ada@example.com&lang=de");
     taken(&app, call.clone()).await;
-    let reply = again(
-        &app,
-        call,
-        "429 Bitte versuchen Sie es in 14 Minuten noch einmal.",
-    )
-    .await;
+    let wait = "429 Bitte versuchen Sie es in 14 Minuten noch einmal.";
+    let reply = again(&app, call, wait).await;
     assert_eq!(reply.retry_after_s(), 840);
     assert_eq!(reply.policy(), "newsletter");
     assert_eq!(charged(&app, PolicyName::NewsletterIp), 1);
@@ -324,12 +282,8 @@ async fn limits_and_failures_are_told_in_words_and_cost_what_they_cost_elsewhere
 
     let app = TestApp::new();
     app.contacts.fail_with(Some(StoreError::Overloaded));
-    let reply = again(
-        &app,
-        form("email=ada@example.com"),
-        "503 Please try again in a few minutes.",
-    )
-    .await;
+    let wait = "503 Please try again in a few minutes.";
+    let reply = again(&app, form("email=ada@example.com"), wait).await;
     assert!(reply.text().contains("value=\"ada@example.com\""));
     assert_eq!(reply.header("retry-after"), None);
     assert_nothing_done(&app);

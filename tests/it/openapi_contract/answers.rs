@@ -9,22 +9,22 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http_body_util::{BodyExt, Full};
+use http_body_util::BodyExt;
 use hyper::body::{Body, Bytes, Frame};
 use hyper::{Method, Request};
-use landing_api::domain::chat::Conversation;
 use landing_api::http::request::area::Area;
 use landing_api::metrics::workers::{Worker, WorkerHealth};
-use landing_api::ports::{
-    AnswerSink, BlockList as _, ModelClient, ModelError, ModelReply, StoreError,
-};
+use landing_api::ports::{BlockList as _, ModelClient, ModelError, StoreError};
 use serde_json::json;
 use tokio::time::Instant;
 
 use super::contract::{CONTRACT, Described, object, written};
+use crate::agent::register;
 use crate::contracts::block_list::network;
 use crate::harness::{Call, NOW, PanickingModelClient, Reply, Setup, TestApp, VISITOR};
+use crate::mcp;
 use crate::problems::broken_limiter;
+use crate::transport::WaitingModelClient;
 use crate::twins::ScriptedModelClient;
 
 /// What answers have shown so far.
@@ -97,214 +97,129 @@ async fn see_any(seen: &mut Seen, operation: &Described) {
             assert_eq!(sent, Some(media_type), "{}", operation.name());
         }
     }
+    let bad = call.clone().bearer("nonsense");
+    let mut calls = vec![bad, call.clone().without("host")];
+    calls.push(call.clone().bearer("one").header("x-api-key", "another"));
     if operation.headers(200).contains(&"etag") {
-        let call = call.clone().header("if-none-match", "*");
-        seen.send(&app, operation, call).await;
+        calls.push(call.clone().header("if-none-match", "*"));
     }
-    seen.send(&app, operation, call.clone().bearer("nonsense"))
-        .await;
-    seen.send(&app, operation, call.clone().without("host"))
-        .await;
-    let conflicting = call.clone().bearer("one").header("x-api-key", "another");
-    seen.send(&app, operation, conflicting).await;
     if is_api(&operation.path) {
         let other = call.clone().without("service-api-version");
-        let other = other.header("service-api-version", "v2");
-        seen.send(&app, operation, other).await;
+        calls.push(other.header("service-api-version", "v2"));
     }
-    let key = app.send(Call::post("/api/v1/keys", "")).await.json()["api_key"].clone();
-    app.keys
-        .fail_with(Some(StoreError::Unavailable("on fire".to_owned())));
-    let with_key = call.clone().bearer(key.as_str().unwrap());
+    for call in calls {
+        seen.send(&app, operation, call).await;
+    }
+    let with_key = call.clone().bearer(&app.mint().await);
+    app.keys.fail_with(Some(on_fire()));
     seen.send(&app, operation, with_key).await;
 
     let app = Setup::default().limit("default", "1/60s").start();
     for _ in 0..2 {
         seen.send(&app, operation, call.clone()).await;
     }
-}
-
-async fn see_blocked(seen: &mut Seen, operation: &Described) {
-    let app = TestApp::new();
-    let visitor = network(VISITOR);
-    assert_eq!(app.blocks.add(visitor, NOW).await, Ok(true));
-    seen.send(&app, operation, call(operation)).await;
-}
-
-/// What comes of a worker that has failed for ten minutes.
-async fn see_failing_worker(seen: &mut Seen, operation: &Described) {
-    let app = TestApp::new();
-    app.metrics
-        .workers
-        .note(Worker::Mail, WorkerHealth::note_end);
-    tokio::time::advance(Duration::from_secs(601)).await;
-    seen.send(&app, operation, call(operation)).await;
-}
-
-/// What comes of bodies that are no good.
-async fn see_bodies(seen: &mut Seen, operation: &Described) {
-    let app = TestApp::new();
-    // No JSON and no form; nothing that is asked for in either; too much.
-    for body in [b"%".to_vec(), b"[]".to_vec(), vec![b' '; 400_000]] {
-        seen.send(&app, operation, call(operation).body(body)).await;
-    }
-    let text = call(operation).typed("text/plain");
-    seen.send(&app, operation, text).await;
-}
-
-/// What comes of a path that is not quite the operation's.
-async fn see_not_found(seen: &mut Seen, operation: &Described) {
-    let path = match operation.path.split_once(['{', '}']) {
-        Some((before, rest)) => format!("{before}nothing{}", rest.split_once('}').unwrap().1),
-        None => format!("{}/", operation.path),
-    };
-    let mut call = Call::new(operation.method.clone(), &path);
-    if is_api(&path) {
-        call = call.header("service-api-version", "v1");
-    }
-    seen.send(&TestApp::new(), operation, call).await;
-}
-
-/// What the chat answers for reasons of its own.
-async fn see_chat(seen: &mut Seen, operation: &Described) {
-    let call = call(operation);
-    let app = Setup::default().limit("assistant", "1/24h").start();
-    let streamed = call.clone().header("accept", "text/event-stream");
-    let reply = app.send(streamed).await;
-    seen.note(operation, &reply);
-    let again = call.clone().header("cookie", reply.cookie());
-    seen.send(&app, operation, again).await;
-    let failing = Arc::new(ScriptedModelClient::new([Err(ModelError::Started(
-        "gone".to_owned(),
-    ))]));
-    for model in [
-        failing as Arc<dyn ModelClient>,
-        Arc::new(PanickingModelClient),
-    ] {
-        let app = Setup {
-            model,
-            ..Setup::default()
-        };
-        seen.send(&app.start(), operation, call.clone()).await;
-    }
-}
-
-async fn see_newsletter(seen: &mut Seen, operation: &Described) {
-    let app = TestApp::new();
-    let failure = StoreError::Unavailable("on fire".to_owned());
-    app.contacts.fail_with(Some(failure));
-    seen.send(&app, operation, call(operation)).await;
-}
-
-/// What agents may not register with.
-async fn see_registration(seen: &mut Seen, operation: &Described) {
-    let app = TestApp::new();
-    for body in [
-        r#"{"type":"identity_assertion"}"#,
-        r#"{"type":"identity_assertion","assertion_type":"verified_email"}"#,
-        r#"{"type":"anonymous","requested_credential_type":"api_key"}"#,
-    ] {
-        seen.send(&app, operation, call(operation).body(body)).await;
-    }
-}
-
-async fn see_logout_token(seen: &mut Seen, operation: &Described) {
-    let call = call(operation).typed("application/logout+jwt");
-    seen.send(&TestApp::new(), operation, call).await;
-}
-
-/// What MCP answers by the kind of a message, and to whom it answers nothing.
-async fn see_messages(seen: &mut Seen, operation: &Described) {
-    const NEWEST: &str = "2026-07-28";
-    let app = TestApp::new();
-    let notification = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-    let unknown = json!({ "jsonrpc": "2.0", "id": 1, "method": "nonsense", "params": { "_meta": {
-        "io.modelcontextprotocol/protocolVersion": NEWEST,
-        "io.modelcontextprotocol/clientCapabilities": {},
-    }}});
-    let unknown = call(operation)
-        .body(unknown.to_string())
-        .header("mcp-protocol-version", NEWEST)
-        .header("mcp-method", "nonsense");
-    for call in [
-        call(operation).body(notification),
-        unknown,
-        call(operation).header("origin", "https://evil.example"),
-    ] {
-        seen.send(&app, operation, call).await;
-    }
-}
-
-/// A token, and what may be wrong with a request for one.
-async fn see_token(seen: &mut Seen, operation: &Described) {
-    let app = TestApp::new();
-    let registration = app
-        .send(Call::post("/agent/auth", r#"{"type":"anonymous"}"#))
-        .await
-        .json();
-    let (id, secret) = (&registration["client_id"], &registration["client_secret"]);
-    let client = format!(
-        "client_id={}&client_secret={}",
-        id.as_str().unwrap(),
-        secret.as_str().unwrap()
-    );
-    for body in [
-        format!("grant_type=client_credentials&{client}"),
-        format!("grant_type=client_credentials&{client}&scope=private"),
-        format!("grant_type=password&{client}"),
-        "grant_type=client_credentials".to_owned(),
-    ] {
-        seen.send(&app, operation, call(operation).body(body)).await;
-    }
-}
-
-/// Sends what the harness cannot, or what it may not check: without a limiter there are no numbers.
-async fn respond<B>(app: &TestApp, operation: &Described, body: B) -> Reply
-where
-    B: Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
-    let mut request = Request::builder()
-        .method(operation.method.clone())
-        .uri(operation.path.clone())
-        .header("host", "a");
-    if is_api(&operation.path) {
-        request = request.header("service-api-version", "v1");
-    }
-    let request = request.body(body).unwrap();
-    let peer = VISITOR.parse().unwrap();
-    let peer = app.service.peer(peer);
-    let response = app
-        .service
-        .respond(&peer, Instant::now(), request)
-        .await
-        .unwrap();
-    let (parts, body) = response.into_parts();
-    Reply {
-        status: parts.status,
-        headers: parts.headers,
-        body: body.collect().await.unwrap().to_bytes(),
-    }
-}
-
-async fn see_broken_limiter(seen: &mut Seen, operation: &Described) {
     for panics in [false, true] {
-        let app = Setup {
-            limiter: broken_limiter(panics),
-            ..Setup::default()
-        }
-        .start();
-        let body = body(operation).map(|(body, _)| body);
-        let body = Full::new(Bytes::from(body.unwrap_or_default()));
-        let reply = respond(&app, operation, body).await;
+        let app = Setup::with_limiter(broken_limiter(panics)).start();
+        let reply = app.send_unchecked(call.clone()).await;
         seen.note(operation, &reply);
     }
 }
 
-async fn see_stop(seen: &mut Seen, operation: &Described) {
+fn on_fire() -> StoreError {
+    StoreError::Unavailable("on fire".to_owned())
+}
+
+/// Services on which the operation fails, or is refused, for reasons that not all operations have. Time must be paused.
+async fn failing_services(has: impl Fn(&str) -> bool) -> Vec<TestApp> {
     let app = TestApp::new();
-    app.metrics.stopping.cancel();
-    seen.send(&app, operation, call(operation)).await;
+    assert_eq!(app.blocks.add(network(VISITOR), NOW).await, Ok(true));
+    let mut apps = vec![app];
+    if has("stopping") {
+        let app = TestApp::new();
+        app.metrics.stopping.cancel();
+        apps.push(app);
+    }
+    if has("worker_failing") {
+        let app = TestApp::new();
+        let workers = &app.metrics.workers;
+        workers.note(Worker::Mail, WorkerHealth::note_end);
+        tokio::time::advance(Duration::from_secs(601)).await;
+        apps.push(app);
+    }
+    if has("newsletter_unavailable") {
+        let app = TestApp::new();
+        app.contacts.fail_with(Some(on_fire()));
+        apps.push(app);
+    }
+    if has("model_unavailable") {
+        let gone = Err(ModelError::Started("gone".to_owned()));
+        let models: [Arc<dyn ModelClient>; 3] = [
+            Arc::new(ScriptedModelClient::new([gone])),
+            Arc::new(PanickingModelClient),
+            // Past the deadline. Only the assistant is ever that slow.
+            WaitingModelClient::new(),
+        ];
+        apps.extend(models.map(|model| Setup::with_model(model).start()));
+    }
+    apps
+}
+
+/// Calls that the operation answers in ways of its own.
+async fn own_calls(app: &TestApp, operation: &Described) -> Vec<Call> {
+    let call = || call(operation);
+    match &*operation.path {
+        // What agents may not register with.
+        "/agent/auth" => [
+            r#"{"type":"identity_assertion"}"#,
+            r#"{"type":"identity_assertion","assertion_type":"verified_email"}"#,
+            r#"{"type":"anonymous","requested_credential_type":"api_key"}"#,
+        ]
+        .map(|body| call().body(body))
+        .into(),
+        "/agent/auth/revoke" => vec![call().typed("application/logout+jwt")],
+        // Messages by their kind, and whom nothing is answered.
+        "/mcp" => {
+            let notification = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+            let foreign = call().header("origin", "https://evil.example");
+            let unknown = mcp::modern("nonsense", json!({}));
+            vec![call().body(notification), unknown, foreign]
+        }
+        // A token, and what may be wrong with a request for one.
+        "/oauth2/token" => {
+            let agent = register(app).await;
+            let nobodys = call().body("grant_type=client_credentials");
+            let other = format!("grant_type=password&client_id={}", agent.client_id);
+            let private = agent.exchange("&scope=private");
+            vec![agent.exchange(""), private, call().body(other), nobodys]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// What comes of bodies that are no good: no JSON and no form, nothing that is asked for in either, too much.
+fn bad_bodies(operation: &Described) -> [Call; 4] {
+    let bodies = [b"%".to_vec(), b"[]".to_vec(), vec![b' '; 400_000]];
+    let [neither, nothing, large] = bodies.map(|body| call(operation).body(body));
+    [neither, nothing, large, call(operation).typed("text/plain")]
+}
+
+/// A call of a path that is not quite the operation's.
+fn to_nowhere(operation: &Described) -> Call {
+    let path = match operation.path.split_once(['{', '}']) {
+        Some((before, rest)) => format!("{before}nothing{}", rest.split_once('}').unwrap().1),
+        None => format!("{}/", operation.path),
+    };
+    call(operation).to(&path)
+}
+
+/// What the chat answers in pieces, and when the quota is used up.
+async fn see_quota(seen: &mut Seen, operation: &Described) {
+    let app = Setup::default().limit("assistant", "1/24h").start();
+    let streamed = call(operation).header("accept", "text/event-stream");
+    let reply = app.send(streamed).await;
+    seen.note(operation, &reply);
+    let again = call(operation).header("cookie", reply.cookie());
+    seen.send(&app, operation, again).await;
 }
 
 /// A body that is no body.
@@ -334,6 +249,28 @@ impl Body for Faulty {
     }
 }
 
+/// Sends what the harness cannot.
+async fn respond(app: &TestApp, operation: &Described, body: Faulty) -> Reply {
+    let mut request = Request::builder()
+        .method(operation.method.clone())
+        .uri(operation.path.clone())
+        .header("host", "a");
+    if is_api(&operation.path) {
+        request = request.header("service-api-version", "v1");
+    }
+    let request = request.body(body).unwrap();
+    let peer = VISITOR.parse().unwrap();
+    let peer = app.service.peer(peer);
+    let responding = app.service.respond(&peer, Instant::now(), request);
+    let response = responding.await.unwrap();
+    let (parts, body) = response.into_parts();
+    Reply {
+        status: parts.status,
+        headers: parts.headers,
+        body: body.collect().await.unwrap().to_bytes(),
+    }
+}
+
 /// What comes of bodies that break off, never end, or come when there is no room. Time must be
 /// paused.
 async fn see_faulty_bodies(seen: &mut Seen, operation: &'static Described) {
@@ -357,33 +294,6 @@ async fn see_faulty_bodies(seen: &mut Seen, operation: &'static Described) {
 
 const CHAT: &str = "/api/v1/assistant/chat";
 
-/// A model that never answers.
-struct SilentModelClient;
-
-#[async_trait::async_trait]
-impl ModelClient for SilentModelClient {
-    fn is_metered(&self) -> bool {
-        false
-    }
-
-    async fn reply(
-        &self,
-        _conversation: &Conversation,
-        _sink: Option<&dyn AnswerSink>,
-    ) -> Result<ModelReply, ModelError> {
-        std::future::pending().await
-    }
-}
-
-/// The deadline of an operation. Only the assistant is ever that slow.
-async fn see_timeout(seen: &mut Seen, operation: &Described) {
-    let app = Setup {
-        model: Arc::new(SilentModelClient),
-        ..Setup::default()
-    };
-    seen.send(&app.start(), operation, call(operation)).await;
-}
-
 #[tokio::test(start_paused = true)]
 async fn every_status_code_and_header_that_is_described_is_seen() {
     let mut seen = Seen::default();
@@ -393,39 +303,23 @@ async fn every_status_code_and_header_that_is_described_is_seen() {
             outcomes.any(|(_, known)| known.as_deref() == Some(code))
         };
         see_any(&mut seen, operation).await;
-        see_broken_limiter(&mut seen, operation).await;
-        see_blocked(&mut seen, operation).await;
+        for app in failing_services(has).await {
+            seen.send(&app, operation, call(operation)).await;
+        }
+        let app = TestApp::new();
+        let mut calls = own_calls(&app, operation).await;
+        if has("not_found") {
+            calls.push(to_nowhere(operation));
+        }
         if operation.value.get("requestBody").is_some() {
-            see_bodies(&mut seen, operation).await;
+            calls.extend(bad_bodies(operation));
             see_faulty_bodies(&mut seen, operation).await;
         }
-        if has("stopping") {
-            see_stop(&mut seen, operation).await;
-        }
-        if has("worker_failing") {
-            see_failing_worker(&mut seen, operation).await;
-        }
-        if has("not_found") {
-            see_not_found(&mut seen, operation).await;
-        }
-        if operation.path == "/agent/auth" {
-            see_registration(&mut seen, operation).await;
-        }
-        if operation.path == "/mcp" {
-            see_messages(&mut seen, operation).await;
-        }
-        if has("issuer_not_enabled") {
-            see_logout_token(&mut seen, operation).await;
-        }
-        if has("invalid_client") {
-            see_token(&mut seen, operation).await;
-        }
-        if has("newsletter_unavailable") {
-            see_newsletter(&mut seen, operation).await;
-        }
         if has("model_unavailable") {
-            see_chat(&mut seen, operation).await;
-            see_timeout(&mut seen, operation).await;
+            see_quota(&mut seen, operation).await;
+        }
+        for call in calls {
+            seen.send(&app, operation, call).await;
         }
     }
     let mut described = BTreeSet::new();

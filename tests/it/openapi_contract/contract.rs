@@ -25,35 +25,16 @@ pub(super) static DOCUMENTS: LazyLock<Vec<String>> = LazyLock::new(|| {
 
 /// Whether a document is for programs, which the description is for. Pages and what they load are not.
 pub(super) fn is_discovery(path: &str) -> bool {
-    path.starts_with("/.well-known/")
-        || [
-            "/openapi.json",
-            "/api/openapi.yaml",
-            "/mcp/server-card",
-            "/llms.txt",
-        ]
-        .contains(&path)
+    let others = "/openapi.json /api/openapi.yaml /mcp/server-card /llms.txt";
+    path.starts_with("/.well-known/") || others.split(' ').any(|other| other == path)
 }
 
 /// What any answer of any server may have, and what the description tells in words: whom CORS
 /// serves, and the notice of a removal.
-const HEADERS_OF_ANY_ANSWER: [&str; 15] = [
-    "access-control-allow-credentials",
-    "access-control-allow-origin",
-    "access-control-expose-headers",
-    "allow",
-    "connection",
-    "content-encoding",
-    "content-language",
-    "content-length",
-    "content-type",
-    "date",
-    "deprecation",
-    "strict-transport-security",
-    "sunset",
-    "vary",
-    "x-content-type-options",
-];
+const HEADERS_OF_ANY_ANSWER: &str = "\
+    access-control-allow-credentials access-control-allow-origin access-control-expose-headers allow connection \
+    content-encoding content-language content-length content-type date deprecation strict-transport-security \
+    sunset vary x-content-type-options";
 
 /// The description, with every reference resolved.
 pub(crate) struct Contract {
@@ -115,9 +96,8 @@ impl Contract {
             Method::HEAD => &Method::GET,
             _ => method,
         };
-        self.operations
-            .iter()
-            .find(|operation| operation.method == method && matches(&operation.path, path))
+        let mut operations = self.operations.iter();
+        operations.find(|operation| operation.method == method && matches(&operation.path, path))
     }
 
     /// Fails unless `reply` is as the description says.
@@ -142,21 +122,18 @@ impl Contract {
             let is_refused = reply.status.is_client_error() || reply.status.is_server_error();
             assert!(is_refused, "{method} {path} is not described");
             if *method != Method::HEAD {
-                let is_oauth = reply.headers.contains_key("pragma");
-                let schema = if is_oauth {
-                    &self.oauth_problem
-                } else {
-                    &self.problem
+                let schema = match reply.headers.contains_key("pragma") {
+                    true => &self.oauth_problem,
+                    false => &self.problem,
                 };
                 check_body(schema, &reply.json());
             }
             return;
         };
         let status = reply.status;
-        let response = operation
-            .responses
-            .get(&status.as_u16())
-            .unwrap_or_else(|| panic!("{method} {path} may not answer {status}"));
+        let response = operation.responses.get(&status.as_u16());
+        let response =
+            response.unwrap_or_else(|| panic!("{method} {path} may not answer {status}"));
         response.check_headers(reply, &format!("{method} {path} {status}"));
         if status != StatusCode::NOT_MODIFIED {
             response.check_body(reply, *method == Method::HEAD);
@@ -228,25 +205,16 @@ impl Described {
 
     /// The names of the headers that an answer may have.
     pub(crate) fn headers(&self, status: u16) -> Vec<&str> {
-        let headers = self
-            .responses
-            .get(&status)
-            .map(|response| &response.headers);
-        headers
-            .into_iter()
-            .flat_map(BTreeMap::keys)
-            .map(String::as_str)
-            .collect()
+        let response = self.responses.get(&status).into_iter();
+        let names = response.flat_map(|response| response.headers.keys());
+        names.map(String::as_str).collect()
     }
 
     /// The media types of its answers when nothing goes wrong.
     pub(crate) fn media_types(&self) -> Vec<&str> {
-        let responses = self.responses.iter();
-        responses
-            .filter(|(status, _)| **status < 300)
-            .flat_map(|(_, response)| response.bodies.keys())
-            .map(String::as_str)
-            .collect()
+        let good = self.responses.range(..300);
+        let media_types = good.flat_map(|(_, response)| response.bodies.keys());
+        media_types.map(String::as_str).collect()
     }
 }
 
@@ -274,7 +242,7 @@ impl Response {
             assert!(is_there || !header.is_required, "{answer} lacks {name}");
         }
         for name in reply.headers.keys().map(hyper::header::HeaderName::as_str) {
-            if HEADERS_OF_ANY_ANSWER.contains(&name) {
+            if HEADERS_OF_ANY_ANSWER.split(' ').any(|any| any == name) {
                 continue;
             }
             let Some(header) = self.headers.get(name) else {
@@ -331,9 +299,8 @@ fn matches(described: &str, path: &str) -> bool {
         return described == path;
     };
     let (_, after) = rest.split_once('}').unwrap();
-    let name = path
-        .strip_prefix(before)
-        .and_then(|rest| rest.strip_suffix(after));
+    let rest = path.strip_prefix(before);
+    let name = rest.and_then(|rest| rest.strip_suffix(after));
     name.is_some_and(|name| name.chars().all(|c| c.is_ascii_lowercase() || c == '_'))
 }
 
@@ -388,26 +355,21 @@ fn close(schema: &mut Value, is_branch: bool) {
     for (keyword, value) in members.iter_mut() {
         match (keyword.as_str(), value) {
             ("properties", Value::Object(properties)) => {
-                properties
-                    .values_mut()
-                    .for_each(|property| close(property, false));
+                for property in properties.values_mut() {
+                    close(property, false);
+                }
             }
-            ("allOf", Value::Array(branches)) => {
-                branches.iter_mut().for_each(|branch| close(branch, true));
-            }
-            ("oneOf" | "anyOf", Value::Array(branches)) => {
-                branches
-                    .iter_mut()
-                    .for_each(|branch| close(branch, is_branch));
+            ("allOf" | "oneOf" | "anyOf", Value::Array(branches)) => {
+                for branch in branches {
+                    close(branch, is_branch || keyword == "allOf");
+                }
             }
             ("items", items) => close(items, false),
             _ => {}
         }
     }
     let is_open = members.contains_key("additionalProperties");
-    let has_members = ["properties", "allOf"]
-        .iter()
-        .any(|key| members.contains_key(*key));
+    let has_members = members.contains_key("properties") || members.contains_key("allOf");
     if has_members && !is_open && !is_branch {
         members.insert("unevaluatedProperties".to_owned(), Value::Bool(false));
     }

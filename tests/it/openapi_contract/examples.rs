@@ -66,15 +66,12 @@ fn problems_are_shown_as_they_are_sent() {
         let name = full_name.strip_prefix("oauth_").unwrap_or(full_name);
         shown.insert(name);
         let is_oauth = name != full_name;
+        let problem = &example["value"];
         for member in ["error", "error_description"] {
-            assert_eq!(
-                example["value"].get(member).is_some(),
-                is_oauth,
-                "{full_name}"
-            );
+            let is_there = problem.get(member).is_some();
+            assert_eq!(is_there, is_oauth, "{full_name}");
         }
         let code = Code::from_name(name).unwrap();
-        let problem = &example["value"];
         assert_eq!(problem["code"], name);
         assert_eq!(problem["status"], code.status().as_u16(), "{name}");
         assert_eq!(problem["title"], code.page().title, "{name}");
@@ -87,17 +84,14 @@ fn problems_are_shown_as_they_are_sent() {
             format!("{base_url}/problems/{name}")
         };
         assert_eq!(problem["type"], expected, "{name}");
-        assert_eq!(
-            problem.get("violated-policies").is_some(),
-            is_refusal,
-            "{name}"
-        );
+        let has_policies = problem.get("violated-policies").is_some();
+        assert_eq!(has_policies, is_refusal, "{name}");
     }
     // One code belongs to no operation.
+    let codes = BTreeSet::from(Code::ALL.map(Code::as_str));
     assert_eq!(
-        shown,
-        BTreeSet::from(Code::ALL.map(Code::as_str)),
-        "each code has one example in data/parts/openapi.yaml"
+        shown, codes,
+        "each has one example in data/parts/openapi.yaml"
     );
 }
 
@@ -114,11 +108,8 @@ fn each_operation_shows_each_of_its_codes_with_their_status() {
             let problem = &response["content"]["application/problem+json"];
             for (code, example) in object(&problem["examples"]) {
                 assert_eq!(*code, example["value"]["code"], "{name}");
-                assert_eq!(
-                    Code::from_name(code).unwrap().status().as_str(),
-                    status,
-                    "{name}: {code}"
-                );
+                let of_code = Code::from_name(code).unwrap().status();
+                assert_eq!(of_code.as_str(), status, "{name}: {code}");
             }
         }
     }

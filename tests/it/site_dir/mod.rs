@@ -11,12 +11,12 @@ use landing_api::adapters::model::openai::page_prompt;
 use landing_api::domain::chat::Passage;
 use landing_api::domain::time::DAY_MS;
 use landing_api::http::answer::problem;
-use landing_api::site::{Document, Site, SiteFile, SiteImage};
+use landing_api::site::{Site, SiteImage};
 
 use crate::assistant_pages::ask;
 use crate::harness::{Call, Reply, Setup, TestApp};
 use crate::rows::rows;
-use crate::site::{facts, text};
+use crate::site::{facts, file, render_with, text_at};
 
 const ABOUT: &str = "# About us\n\n\
     We sell cranes in {{ service_name_md }}.\n\n\
@@ -25,13 +25,6 @@ const ABOUT: &str = "# About us\n\n\
     The yard is open from 7 to 16, see [us]({{ base_url }}/about).\n\n\
     ## Opening hours\n\n\
     Not on Sundays.\n";
-
-fn file(name: &str, text: &str) -> SiteFile {
-    SiteFile {
-        name: name.to_owned(),
-        text: text.to_owned(),
-    }
-}
 
 fn app(files: &[(&str, &str)]) -> TestApp {
     let files = files.iter().map(|(name, text)| file(name, text));
@@ -56,10 +49,8 @@ const CRANE: &[u8] = b"\xff\xd8\xff\xc0\x00\x0b\x08\x00\x10\x00\x20\x01\x01\x11\
 const ICON: &[u8] = include_bytes!("../../../data/icon.png");
 
 fn images() -> Vec<SiteImage> {
-    let logo = format!(
-        "<svg xmlns='http://www.w3.org/2000/svg'>{}</svg>",
-        "<g/>".repeat(500)
-    );
+    let shapes = "<g/>".repeat(500);
+    let logo = format!("<svg xmlns='http://www.w3.org/2000/svg'>{shapes}</svg>");
     let images = [
         ("crane.jpg", CRANE.to_vec()),
         ("icon.PNG", ICON.to_vec()),
@@ -114,18 +105,14 @@ async fn a_page_of_the_operators_is_a_page_like_any_other() {
 
 #[test]
 fn the_list_of_pages_leaves_out_imprint_and_privacy() {
-    let imprint = file("imprint.md", "# Imprint\n");
+    let imprint = ("imprint.md", "# Imprint\n");
     let mut facts = facts();
     facts.settings.imprint_url = Some("/imprint".to_owned());
-    let index = |files: &[SiteFile]| {
-        let site = Site::render(&facts, problem::pages(), files, &images()).unwrap();
-        let is_index = |document: &&Document| document.path == "/index.md";
-        let index = site.documents.iter().find(is_index).unwrap();
-        text(&index.representations[0]).to_owned()
-    };
-    let alone = index(std::slice::from_ref(&imprint));
+    let index =
+        |files: &[(&str, &str)]| text_at(&render_with(&facts, files), "/index.md").to_owned();
+    let alone = index(&[imprint]);
     assert!(!alone.contains("More pages"), "{alone}");
-    let both = index(&[imprint, file("about.md", ABOUT)]);
+    let both = index(&[imprint, ("about.md", ABOUT)]);
     let list = "\n## More pages\n\n- [About us](http://127.0.0.1:8080/about)\n\n## For dev";
     assert!(both.contains(list), "{both}");
 }
@@ -257,10 +244,8 @@ async fn a_page_may_hold_a_button_and_the_form() {
     let text = "# T\n\n[Sign *up*](/newsletter?a=1&b=2 \"button\")\n\n[newsletter](form:newsletter)\n\n\
         [newsletter](form:newsletter)\n\nSee [this](/docs \"button\") and that.\n\n\
         <!-- the newsletter's form -->\n\n[x](javascript:alert(1) \"button\")\n";
-    let app = app(&[
-        ("join.md", text),
-        ("join.de.md", "# T\n\n[n](form:newsletter)\n"),
-    ]);
+    let german = ("join.de.md", "# T\n\n[n](form:newsletter)\n");
+    let app = app(&[("join.md", text), german]);
     let html = body(&app, "/join").await;
     let button = "<p><a href=\"/newsletter?a=1&amp;b=2\" class=\"button\">Sign <em>up</em></a></p>";
     assert!(html.contains(button), "{html}");
@@ -325,8 +310,8 @@ async fn a_frame_without_the_script_has_no_form_that_a_page_claims() {
     for path in ["/developers", "/docs/reference"] {
         let html = body(&app, path).await;
         for instead in html.split("class=\"unscripted\">").skip(1) {
-            let is_conditional = instead.starts_with("When this page’s script runs, a form")
-                || instead.starts_with("You have ");
+            let begins = ["When this page’s script runs, a form", "You have "];
+            let is_conditional = begins.iter().any(|begin| instead.starts_with(begin));
             assert!(is_conditional, "{instead:.60}");
         }
     }

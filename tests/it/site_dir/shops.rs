@@ -1,6 +1,7 @@
 //! Two invented shops, and what their visitors ask. The questions were written before the assistant was asked any of
 //! them, and no synonym, hint or constant may follow from which of them fail.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -18,20 +19,19 @@ const SHOPS: [(&str, &str, usize); 2] = [
     ("roastery", include_str!("../questions/roastery.txt"), 12),
 ];
 
-fn shop(name: &str) -> Site {
+/// The site with the pages of that folder.
+pub(super) fn shop(name: &str) -> Site {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/questions");
     let entries = fs::read_dir(folder.join(name)).unwrap();
-    let mut files: Vec<_> = entries
-        .map(|entry| {
-            let path = entry.unwrap().path();
-            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-            (name, fs::read_to_string(path).unwrap())
-        })
-        .collect();
-    files.sort();
+    let files = entries.map(|entry| {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        (name, fs::read_to_string(entry.path()).unwrap())
+    });
+    let files: BTreeMap<_, _> = files.collect();
     let files: Vec<_> = files
         .iter()
-        .map(|(name, text)| (name.as_str(), text.as_str()))
+        .map(|(name, text)| (&**name, &**text))
         .collect();
     render(&files).unwrap()
 }
@@ -62,25 +62,19 @@ async fn visitors_of_a_shop_are_answered_from_its_pages_or_shown_its_headings() 
     for (name, questions, right_min) in SHOPS {
         let site = shop(name);
         let model = PassageModelClient::new(&site.passages, &site.assistant_texts);
-        let own: Vec<_> = site
-            .passages
-            .iter()
-            .filter(|passage| passage.is_own)
-            .collect();
+        let own = site.passages.iter().filter(|passage| passage.is_own);
+        let own: Vec<_> = own.collect();
         let (mut right, mut wrong, mut refused) = (0, Vec::new(), Vec::new());
         for [fact, question] in rows(questions) {
             let reply = ask(&model, question).await;
             let proposed = proposed(&site, &reply);
             for topic in &proposed {
-                assert!(
-                    own.iter().any(|passage| passage.title == *topic),
-                    "{question}: {reply}"
-                );
+                let is_own = own.iter().any(|passage| passage.title == *topic);
+                assert!(is_own, "{question}: {reply}");
             }
             let is_refused = proposed.len() == 3;
-            let is_own = own
-                .iter()
-                .any(|it| reply.ends_with(&format!(" {}", it.url)));
+            let mut urls = own.iter().map(|passage| format!(" {}", passage.url));
+            let is_own = urls.any(|url| reply.ends_with(&url));
             assert!(is_refused || is_own, "{question}: {reply}");
             if is_refused == fact.is_empty() && reply.contains(fact) {
                 right += 1;

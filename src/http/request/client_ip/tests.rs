@@ -50,73 +50,49 @@ fn check(lines: &[&str], expected: ClientIp) {
     assert_eq!(found.network(), network, "{lines:?}");
 }
 
+/// The lines of a list, and the client: the last that is no proxy, with a port, brackets or neither, or the first of
+/// proxies alone.
+const WALKED: &str = "
+1.1.1.1 => 1.1.1.1
+1.1.1.1, 2.2.2.2 => 2.2.2.2
+1.1.1.1, 2.2.2.2, 3.3.3.3 => 3.3.3.3
+1.1.1.1,2.2.2.2,10.9.9.9 => 2.2.2.2
+1.1.1.1, 2.2.2.2, 10.9.9.9, 10.8.8.8 => 2.2.2.2
+1.1.1.1, ::ffff:10.9.9.9, 172.17.0.1 => 1.1.1.1
+oh, hi,,127.0.0.1,,,,, 12.34.56.78   => 12.34.56.78
+1.1.1.1, 2.2.2.2 / 3.3.3.3 => 3.3.3.3
+1.1.1.1, 2.2.2.2 / 10.9.9.9 => 2.2.2.2
+1.1.1.1 /  /  , , => 1.1.1.1
+10.1.1.1, 10.9.9.9 => 10.1.1.1
+1.1.1.1:4711 => 1.1.1.1
+2001:db8::1 => 2001:db8::1
+[2001:db8::1] => 2001:db8::1
+[2001:db8::1]:443 => 2001:db8::1
+2.2.2.2, [2001:db8:ffff::1]:443, 10.9.9.9:1 => 2.2.2.2
+::ffff:1.1.1.1 => 1.1.1.1
+[::ffff:1.1.1.1]:80 => 1.1.1.1
+2.2.2.2, [::ffff:10.9.9.9]:80 => 2.2.2.2
+6.6.6.6, 1.1.1.1 /  / 10.8.8.8 / 10.9.9.9, 10.7.7.7 => 1.1.1.1
+";
+
 #[test]
 fn x_forwarded_for_is_walked_from_the_right() {
-    for (lines, expected) in [
-        (vec!["1.1.1.1"], known("1.1.1.1")),
-        (vec!["1.1.1.1, 2.2.2.2"], known("2.2.2.2")),
-        (vec!["1.1.1.1, 2.2.2.2, 3.3.3.3"], known("3.3.3.3")),
-        (vec!["1.1.1.1,2.2.2.2,10.9.9.9"], known("2.2.2.2")),
-        (
-            vec!["1.1.1.1, 2.2.2.2, 10.9.9.9, 10.8.8.8"],
-            known("2.2.2.2"),
-        ),
-        // IPv4-mapped hops.
-        (
-            vec!["1.1.1.1, ::ffff:10.9.9.9, 172.17.0.1"],
-            known("1.1.1.1"),
-        ),
-        (
-            vec!["oh, hi,,127.0.0.1,,,,, 12.34.56.78  "],
-            known("12.34.56.78"),
-        ),
-        // Several lines are one list.
-        (vec!["1.1.1.1, 2.2.2.2", "3.3.3.3"], known("3.3.3.3")),
-        (vec!["1.1.1.1, 2.2.2.2", "10.9.9.9"], known("2.2.2.2")),
-        (vec!["1.1.1.1", "", " , ,"], known("1.1.1.1")),
-        // Only proxies: the leftmost is the client.
-        (vec!["10.1.1.1, 10.9.9.9"], known("10.1.1.1")),
-        // Ports and brackets.
-        (vec!["1.1.1.1:4711"], known("1.1.1.1")),
-        (vec!["2001:db8::1"], known("2001:db8::1")),
-        (vec!["[2001:db8::1]"], known("2001:db8::1")),
-        (vec!["[2001:db8::1]:443"], known("2001:db8::1")),
-        (
-            vec!["2.2.2.2, [2001:db8:ffff::1]:443, 10.9.9.9:1"],
-            known("2.2.2.2"),
-        ),
-        (vec!["::ffff:1.1.1.1"], known("1.1.1.1")),
-        (vec!["[::ffff:1.1.1.1]:80"], known("1.1.1.1")),
-        (vec!["2.2.2.2, [::ffff:10.9.9.9]:80"], known("2.2.2.2")),
-        // The list continues in the line before.
-        (
-            vec!["6.6.6.6, 1.1.1.1", "", "10.8.8.8", "10.9.9.9, 10.7.7.7"],
-            known("1.1.1.1"),
-        ),
-        // An element that cannot be parsed ends the walk, and the client is unknown.
-        (vec!["1.1.1.1, nonsense"], unusable(PROXY)),
-        (vec!["1.1.1.1, nonsense, 10.9.9.9"], unusable("10.9.9.9")),
-        (vec!["1.1.1.1", "unknown"], unusable(PROXY)),
-        (vec!["1.1.1.1, 2.2.2.2:"], unusable(PROXY)),
-        (vec!["1.1.1.1, 2.2.2.2:99999"], unusable(PROXY)),
-        (vec!["1.1.1.1, 2.2.2.2:+80"], unusable(PROXY)),
-        (vec!["1.1.1.1, 2.2.2.2:80:80"], unusable(PROXY)),
-        (vec!["1.1.1.1, [2001:db8::1]:"], unusable(PROXY)),
-        (vec!["1.1.1.1, [2001:db8::1]:+1"], unusable(PROXY)),
-        (vec!["1.1.1.1, _hidden"], unusable(PROXY)),
-        (vec!["1.1.1.1, for=2.2.2.2"], unusable(PROXY)),
-        (vec!["1.1.1.1, 2.2.2.2:_a"], unusable(PROXY)),
-        (vec!["1.1.1.1, [2.2.2.2]"], unusable(PROXY)),
-        (vec!["1.1.1.1, [2001:db8::1"], unusable(PROXY)),
-        (vec!["1.1.1.1, [2001:db8::1]x"], unusable(PROXY)),
-        (vec!["1.1.1.1, fe80::1%eth0"], unusable(PROXY)),
-        (vec!["1.1.1.1, 02.2.2.2"], unusable(PROXY)),
-        (vec!["1.1.1.1, \"2.2.2.2\""], unusable(PROXY)),
-        (vec!["1.1.1.1, \""], unusable(PROXY)),
-        (vec![""], unusable(PROXY)),
-        (vec![" , "], unusable(PROXY)),
-    ] {
-        check(&lines, expected);
+    for row in WALKED.trim().lines() {
+        let (lines, client) = row.split_once(" => ").unwrap();
+        let lines: Vec<_> = lines.split(" / ").collect();
+        check(&lines, known(client));
+    }
+    // An element that cannot be parsed ends the walk, and the client is unknown.
+    check(&["1.1.1.1, nonsense, 10.9.9.9"], unusable("10.9.9.9"));
+    check(&["1.1.1.1", "unknown"], unusable(PROXY));
+    let no_address = "nonsense|2.2.2.2:|2.2.2.2:99999|2.2.2.2:+80|2.2.2.2:80:80|[2001:db8::1]:|[2001:db8::1]:+1|\
+                      _hidden|for=2.2.2.2|2.2.2.2:_a|[2.2.2.2]|[2001:db8::1|[2001:db8::1]x|fe80::1%eth0|02.2.2.2|\
+                      \"2.2.2.2\"|\"";
+    for last in no_address.split('|') {
+        check(&[&format!("1.1.1.1, {last}")], unusable(PROXY));
+    }
+    for empty in ["", " , "] {
+        check(&[empty], unusable(PROXY));
     }
 }
 
