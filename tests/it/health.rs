@@ -58,6 +58,7 @@ async fn who_asks_is_told_of_a_failing_store_and_that_its_disk_is_full_but_of_no
         }
     }
     app.contacts.fail_with(None);
+    app.keys.fail_with(None);
     app.expect("200", Call::health()).await;
 }
 

@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hyper::Method;
 use landing_api::http::answer::problem::Code;
 
-use super::{HTML, SKILL, app, app_at, documents, get};
+use super::{HTML, SKILL, app, app_at, documents};
 use crate::harness::{Call, TestApp};
 
 const BASE_URL: &str = "http://landing.example";
