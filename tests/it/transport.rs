@@ -494,12 +494,14 @@ async fn a_head_that_is_cut_ends_the_connection_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn an_operation_past_its_deadline_is_503() {
-    // Of a tool the result says so.
-    for (asked, expected) in [(hello(), 503), (mcp::ask_on_the_wire(), 200)] {
+    // Of a tool the result says so, and the door's limit is shown.
+    let (hello, tool) = (hello(), mcp::ask_on_the_wire());
+    for (asked, expected, policy) in [(hello, 503, "assistant"), (tool, 200, "default")] {
         let (_server, _model, mut connection) = waiting_turn(asked, ServerLimits::default()).await;
         let (status, head, body) = connection.receive().await;
         assert_eq!(status, expected);
-        assert!(head.contains("ratelimit: \"assistant\""), "{head}");
+        let shown = format!("ratelimit: \"{policy}\"");
+        assert!(head.contains(&shown), "{head}");
         assert!(body.contains("handler_timeout"), "{body}");
     }
 }
