@@ -138,6 +138,11 @@ impl Passage {
     /// The indent of each line of a code example.
     pub const CODE_INDENT: &str = "    ";
 
+    /// True for the beginning of a page, before its sections.
+    pub fn is_introduction(&self) -> bool {
+        self.title == self.page
+    }
+
     /// Its names: title, hints and examples.
     pub fn topics(&self) -> impl Iterator<Item = &str> {
         let title = std::iter::once(self.title.as_str());
@@ -180,6 +185,12 @@ pub struct AssistantTexts {
     pub vague_words: Vec<&'static str>,
     /// Groups of words and phrases that visitors use for the same thing.
     pub synonyms: Vec<Vec<&'static str>>,
+    /// Subjects that most visitors ask about, the most common first.
+    pub common_subjects: Vec<&'static str>,
+    /// Subjects of pages that the law requires.
+    pub legal_subjects: Vec<&'static str>,
+    /// Words with which a question begins that goes on from the one before.
+    pub follow_up_words: Vec<&'static str>,
     /// Messages that are no question, the most distinctive first.
     pub courtesies: Vec<Courtesy>,
     /// Fillers next to courtesies.

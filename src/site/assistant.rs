@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use crate::domain::{AssistantTexts, Courtesy, Language, Passage, Settings};
 
 use super::catalog::HELP;
-use super::facts::{absolute, is_legal};
+use super::facts::{absolute, escape_markdown, is_legal};
 use super::page::Page;
 use super::site_file::SiteError;
 use super::templates::Templates;
@@ -41,8 +41,8 @@ pub(super) fn with_examples(mut passage: Passage) -> Passage {
 /// Headings that the chat of the home page offers.
 const SUGGESTIONS: usize = 3;
 
-/// The questions that the chat of the home page offers, by language and separated by bars: the operator's choice, or the
-/// first heading of some of their `pages`.
+/// The questions that the chat of the home page offers, by language and separated by bars: the operator's choice, or
+/// headings of their `pages`, first those about what most visitors ask.
 pub(super) fn suggestions(settings: &Settings, pages: &[Page]) -> BTreeMap<&'static str, String> {
     let url = |page: &Page| absolute(&settings.base_url, &page.path);
     let tells = |page: &&Page| page.is_own && !is_legal(settings, &url(page));
@@ -52,12 +52,27 @@ pub(super) fn suggestions(settings: &Settings, pages: &[Page]) -> BTreeMap<&'sta
         if !settings.suggestions.is_empty() {
             return (language.tag(), settings.suggestions.join("|"));
         }
-        let titles = told.iter().filter_map(|page| page.first_title(language));
-        let titles = titles.filter(|title| !title.contains('|'));
-        let titles: Vec<_> = titles.take(SUGGESTIONS).collect();
+        let lists = headed_lines(text_in!(language, "words"));
+        let subjects = lists.get("common subjects").into_iter().flatten();
+        let subjects: Vec<_> = subjects.collect();
+        let mut titles = BTreeMap::new();
+        for (page, number) in told.iter().zip(subjects.len()..) {
+            for title in page.headings(language).filter(|title| !title.contains('|')) {
+                let subject = subjects.iter().position(|subject| names(title, subject));
+                titles.entry(subject.unwrap_or(number)).or_insert(title);
+            }
+        }
+        let titles: Vec<_> = titles.into_values().take(SUGGESTIONS).collect();
         (language.tag(), titles.join("|"))
     };
     Language::ALL.into_iter().map(offered).collect()
+}
+
+/// True if a word of `heading` begins with one of the `phrases`, which are separated by commas.
+fn names(heading: &str, phrases: &str) -> bool {
+    let heading = format!(" {}", heading.to_lowercase());
+    let mut phrases = phrases.split(',').map(str::trim);
+    phrases.any(|phrase| heading.contains(&format!(" {phrase}")))
 }
 
 /// The way to further answers: the operator's contact, or the page that leads to the others.
@@ -78,7 +93,9 @@ fn elsewhere(
         }
         None => {
             let page = if has_own { "/" } else { HELP };
-            ("assistant-all", format!("{base_url}{page}?lang={tag}"))
+            let name = escape_markdown(&settings.service_name);
+            let link = format!("[{name}]({base_url}{page}?lang={tag})");
+            ("assistant-all", link)
         }
     };
     Ok(format!("{} {link}", templates.text(language, key)?))
@@ -118,6 +135,9 @@ pub(super) fn texts(
             question_words: words("question words"),
             vague_words: words("vague words"),
             synonyms: phrases.collect(),
+            common_subjects: lines("common subjects").copied().collect(),
+            legal_subjects: lines("legal subjects").copied().collect(),
+            follow_up_words: words("follow-up words"),
             courtesies: vec![
                 courtesy("thanks", "assistant-thanks", true)?,
                 courtesy("praise", "assistant-praise", true)?,

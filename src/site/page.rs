@@ -151,10 +151,13 @@ impl Page {
         Some([self.path.clone(), words])
     }
 
-    /// The first heading in `language` that has a text.
-    pub(super) fn first_title(&self, language: Language) -> Option<&str> {
-        let first = self.text(language)?.told().next()?;
-        Some(&first.title)
+    /// The headings in `language` that have a text. The title of the home page is the site's name and tells nothing.
+    pub(super) fn headings(&self, language: Language) -> impl Iterator<Item = &str> {
+        let skipped = usize::from(self.path == "/");
+        let articles = self.text(language).into_iter();
+        let parts = articles.flat_map(move |article| article.parts().skip(skipped));
+        let told = parts.filter(|part| !part.text.is_empty());
+        told.map(|part| part.title.as_str())
     }
 
     /// The page, as other documents list it.
@@ -183,21 +186,27 @@ impl Page {
             let other = language.filter(|language| *language != Language::default());
             let query = other.map_or_else(String::new, |other| format!("?lang={}", other.tag()));
             let url = format!("{base_url}{}{query}", self.path);
-            let passage = |part: &Section| Passage {
-                page: article.lead.title.clone(),
-                title: part.title.clone(),
-                url: if part.anchor == article.lead.anchor {
-                    url.clone()
-                } else {
-                    format!("{url}#{}", part.anchor)
-                },
-                text: part.text.clone(),
-                hints: part.hints.clone(),
-                examples: Vec::new(),
-                is_own: self.is_own,
-                language,
+            let passage = |part: &Section| {
+                let is_lead = part.anchor == article.lead.anchor;
+                let label = article.navigation.iter().filter(|_| is_lead);
+                Passage {
+                    page: article.lead.title.clone(),
+                    title: part.title.clone(),
+                    url: if is_lead {
+                        url.clone()
+                    } else {
+                        format!("{url}#{}", part.anchor)
+                    },
+                    text: part.text.clone(),
+                    hints: part.hints.iter().chain(label).cloned().collect(),
+                    examples: Vec::new(),
+                    is_own: self.is_own,
+                    language,
+                }
             };
-            passages.extend(article.told().map(passage));
+            let has_sections = self.is_own && !article.sections.is_empty();
+            let is_told = |part: &&Section| has_sections || !part.text.is_empty();
+            passages.extend(article.parts().filter(is_told).map(passage));
         }
         passages
     }

@@ -105,7 +105,9 @@ async fn score(list: &List) -> Score {
         let (expected, question) = row.split_once(": ").unwrap();
         let reply = ask(&model, question).await;
         let end = reply.lines().last().unwrap_or_default();
-        let url = end.split_once(": ").map(|(_, url)| url);
+        let url = end
+            .rsplit_once("](")
+            .map(|(_, url)| url.trim_end_matches(')'));
         let url = url.filter(|url| site.passages.iter().any(|passage| passage.url == *url));
         let is_right = match (expected, url) {
             ("-", url) => url.is_none(),

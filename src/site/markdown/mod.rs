@@ -52,12 +52,6 @@ impl Article {
     pub(super) fn parts(&self) -> impl Iterator<Item = &Section> {
         std::iter::once(&self.lead).chain(&self.sections)
     }
-
-    /// Those that the assistant knows: a lead without a text is none.
-    pub(super) fn told(&self) -> impl Iterator<Item = &Section> {
-        let skipped = usize::from(self.lead.text.is_empty());
-        self.parts().skip(skipped)
-    }
 }
 
 /// Parses a document that may show `images`; `None` if it does not begin with a first-level heading.

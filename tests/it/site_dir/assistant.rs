@@ -2,10 +2,11 @@
 //! `questions/`, each beside what their visitors ask, a line each behind what the answer tells.
 
 use landing_api::adapters::model::PassageModelClient;
+use landing_api::domain::chat::Role;
 
 use super::render;
 use super::shops::shop;
-use crate::assistant_pages::ask;
+use crate::assistant_pages::{ask, reply};
 use crate::rows::rows;
 
 /// What visitors ask a yard that rents cranes, behind the section that answers it, of the operator's pages or of the
@@ -20,6 +21,7 @@ async fn the_operators_pages_and_those_of_the_service_answer_side_by_side() {
     for [section, question] in rows(OF_YARD) {
         let reply = ask(&model, question).await;
         let end = reply.lines().last().unwrap_or_default();
+        let end = end.trim_end_matches(')');
         let anchor = end.split_once('#').map_or("", |(_, anchor)| anchor);
         let is_lead = section == "crane-rental" && end.ends_with("/rental");
         if anchor != section && !is_lead {
@@ -35,14 +37,14 @@ async fn a_passage_without_words_is_quoted_by_its_title() {
     let site = render(&[("maps.md", page)]).unwrap();
     let model = PassageModelClient::new(&site.passages, &site.assistant_texts);
     let reply = ask(&model, "site plan").await;
-    assert!(reply.starts_with("Site plan\n\nMore: "), "{reply}");
+    assert!(reply.starts_with("**Site plan**\n\nMore: "), "{reply}");
     // A title without a word is not what is asked for.
     let reply = ask(&model, "what is the capital of the world").await;
     assert!(!reply.contains("Look up"), "{reply}");
 }
 
 /// Pages, and questions behind what their answers tell; nothing where a refusal is right.
-const FACTS: [(&str, &str); 3] = [
+const FACTS: [(&str, &str); 4] = [
     // Visitors use other words than the pages.
     ("bakery", include_str!("../questions/bakery.txt")),
     // The address, number and hours appear without the words for them, with passages that are easily mistaken for
@@ -50,6 +52,8 @@ const FACTS: [(&str, &str); 3] = [
     ("nursery", include_str!("../questions/nursery.txt")),
     // A page in each language, of which none says how heavy a table is, or of what colour.
     ("inns", include_str!("../questions/inns.txt")),
+    // Pages begin with a section, as most do, and two have the same number.
+    ("studio", include_str!("../questions/studio.txt")),
 ];
 
 #[tokio::test]
@@ -68,6 +72,32 @@ async fn a_passage_answers_in_whatever_words_but_only_if_it_has_what_is_asked_fo
         }
     }
     assert_eq!(wrong, "");
+}
+
+#[tokio::test]
+async fn a_refusal_offers_what_most_visitors_ask_and_no_imprint() {
+    let site = shop("studio");
+    let model = PassageModelClient::new(&site.passages, &site.assistant_texts);
+    let refusal = ask(&model, "who won the match").await;
+    let offered = "\n\n+ Opening hours\n+ Where we are\n+ Evenings\n\n";
+    assert!(refusal.contains(offered), "{refusal}");
+}
+
+#[tokio::test]
+async fn a_question_that_goes_on_is_read_with_the_one_before_even_if_it_has_an_answer_of_its_own() {
+    let site = shop("studio");
+    let model = PassageModelClient::new(&site.passages, &site.assistant_texts);
+    for (newest, told) in [
+        ("and on Sundays?", "10 am to 5 pm"),
+        ("on Sundays?", "from 8"),
+    ] {
+        let turns = [
+            (Role::User, "are you open on Fridays?"),
+            (Role::User, newest),
+        ];
+        let reply = reply(&model, &turns).await;
+        assert!(reply.contains(told), "{newest}: {reply}");
+    }
 }
 
 #[test]

@@ -130,7 +130,7 @@ async fn the_assistant_knows_the_operators_pages() {
     let model = PassageModelClient::new(&site.passages, &site.assistant_texts);
     let reply = ask(&model, "when are you closed?").await;
     assert!(reply.contains("from 7 to 16"), "{reply}");
-    let link = "More: http://127.0.0.1:8080/about#opening-hours";
+    let link = "More: [About us](http://127.0.0.1:8080/about#opening-hours)";
     assert!(reply.ends_with(link), "{reply}");
     let prompt = page_prompt("Landing API", &site.passages);
     assert!(prompt.contains("We sell cranes"));
@@ -176,8 +176,9 @@ async fn what_the_assistant_is_told_follows_a_replaced_page() {
     let no_help = ("help.md", "# Nothing at all");
     let short = ("guide.md", "# Guide\n\n## Only this\n\nText.");
     let short = passages(&[short, no_help]);
-    assert_eq!(short.len(), 1);
-    assert_eq!(short[0].url, "http://127.0.0.1:8080/docs#only-this");
+    let urls: Vec<_> = short.iter().map(|passage| &*passage.url).collect();
+    let guide = "http://127.0.0.1:8080/docs";
+    assert_eq!(urls, [guide, &format!("{guide}#only-this")]);
     let no_guide = ("guide.md", "# Nothing at all");
     assert_eq!(passages(&[no_guide, no_help]), []);
 }

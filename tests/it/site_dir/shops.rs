@@ -54,7 +54,7 @@ async fn an_introduction_does_not_answer_for_its_sections() {
     let site = render(&[("rooms.md", page)]).unwrap();
     let model = PassageModelClient::new(&site.passages, &site.assistant_texts);
     let reply = ask(&model, "How much do rooms cost?").await;
-    assert!(!reply.starts_with("We have twelve rooms"), "{reply}");
+    assert!(!reply.contains("We have twelve rooms"), "{reply}");
 }
 
 #[tokio::test]
@@ -73,7 +73,7 @@ async fn visitors_of_a_shop_are_answered_from_its_pages_or_shown_its_headings() 
                 assert!(is_own, "{question}: {reply}");
             }
             let is_refused = proposed.len() == 3;
-            let mut urls = own.iter().map(|passage| format!(" {}", passage.url));
+            let mut urls = own.iter().map(|passage| format!("({})", passage.url));
             let is_own = urls.any(|url| reply.ends_with(&url));
             assert!(is_refused || is_own, "{question}: {reply}");
             if is_refused == fact.is_empty() && reply.contains(fact) {

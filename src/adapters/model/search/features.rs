@@ -59,7 +59,7 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = String> {
 }
 
 /// The stem of a word in lower case, without accents. French and Spanish are often typed without, so they come
-/// off first; the German stemmer knows `ae` and `ä`.
+/// off first; the German stemmer knows `ae` and `ä`, and needs a second pass to find one stem for `Kurs` and `Kurse`.
 pub(super) fn stem(language: Language, word: &str) -> String {
     let (algorithm, word) = match language {
         Language::English => (Algorithm::English, word.to_owned()),
@@ -70,7 +70,9 @@ pub(super) fn stem(language: Language, word: &str) -> String {
     if word.len() > WORD_LEN_MAX {
         return word;
     }
-    folded(&Stemmer::new(algorithm).stem(&word))
+    let stemmer = Stemmer::new(algorithm);
+    let passes = 1 + usize::from(language == Language::German);
+    folded(&(0..passes).fold(word, |word, _| stemmer.stem(&word).into_owned()))
 }
 
 /// `word` without accents and ligatures.
@@ -98,6 +100,7 @@ mod tests {
             (Language::English, "me@example.com", &[]),
             (Language::English, "東京の天気", &["東京の天気"]),
             (Language::German, "löschen loeschen", &["losch"]),
+            (Language::German, "Kurs Kurse", &["kur"]),
             (Language::French, "désinscrire desinscrire", &["desinscrir"]),
             (
                 Language::Spanish,

@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use crate::domain::{AssistantTexts, Courtesy, Passage};
 
-use crate::adapters::model::search::features::{feature, features, stem, words};
+use crate::adapters::model::search::features::{feature, features, folded, stem, words};
 use crate::adapters::model::search::naive_bayes::{NaiveBayes, float, inverse_document_frequency};
-use crate::adapters::model::search::quotation::answer_first;
+use crate::adapters::model::search::quotation::cut;
 use crate::adapters::model::search::terms::{Terms, Topic};
 
 // The first two are natural logarithms. They were chosen by cross-validation over the examples of
@@ -33,16 +33,18 @@ const EARLIER_SHARE: f64 = 0.5;
 // they tell in other words.
 
 /// A passage must cover this share of a question to answer it.
-const COVERAGE_MIN: f64 = 0.55;
+const COVERAGE_MIN: f64 = 0.66;
 /// The passage that answers must be this much better than any other, even one that does not cover enough: no answer is
 /// better than a wrong one.
 const LEAD_MIN: f64 = 1.1;
 /// A passage that covers this much has the very words of the question, and answers even if others do.
 const WHOLE: f64 = 0.99;
 /// Factor for a passage whose title the question names.
-const NAMED_FACTOR: f64 = 1.2;
+const NAMED_FACTOR: f64 = 1.3;
 /// Bonus of a term in title or hints, as a share of its weight.
 const TITLE_BONUS: f64 = 0.8;
+/// The share of a term that a section has if only the title of its page has it.
+const PAGE_SHARE: f64 = 0.5;
 /// The share of its weight that a vague term keeps.
 const VAGUE_SHARE: f64 = 0.3;
 /// More terms of a question are not read.
@@ -57,7 +59,7 @@ const TOPICS: usize = 3;
 #[derive(Debug)]
 pub(super) struct PassageIndex {
     pub(super) terms: Terms,
-    /// The operator's, the beginnings of pages first.
+    /// The operator's, the introductions of pages first.
     own: Vec<OwnPassage>,
     /// The service's.
     sections: Vec<Arc<Passage>>,
@@ -72,8 +74,13 @@ struct OwnPassage {
     heading: BTreeSet<Topic>,
     /// Of title and hints. The name of its page is no title: the introduction would answer for its sections.
     title: Topic,
+    /// Of the title of its page.
+    page: Topic,
     /// Of title, text and hints.
     all: Topic,
+    /// False for the introduction of the home page, and for imprint and privacy notice: they help nobody who asks for
+    /// something else.
+    is_offered: bool,
 }
 
 /// A passage compared with a question.
@@ -90,8 +97,7 @@ impl PassageIndex {
         let language = texts.language;
         let is_read = |passage: &&Arc<Passage>| passage.language.is_none_or(|own| own == language);
         let passages = passages.iter().filter(is_read).cloned();
-        let (mut own, sections): (Vec<_>, Vec<_>) = passages.partition(|passage| passage.is_own);
-        own.sort_by_key(|passage| passage.title != passage.page);
+        let (own, sections): (Vec<_>, Vec<_>) = passages.partition(|passage| passage.is_own);
         let example = |text: &str| features(language, text);
         let of_section = |section: &Arc<Passage>| {
             let sentences = section.prose().flat_map(|text| text.split_inclusive(". "));
@@ -102,9 +108,11 @@ impl PassageIndex {
         let classes: Vec<_> = sections.iter().map(of_section).chain(others).collect();
         let terms = Terms::new(texts);
         let indexed = |own| OwnPassage::new(own, &terms);
+        let mut own: Vec<_> = own.into_iter().map(indexed).collect();
+        own.sort_by_key(|own| (!own.is_offered, !own.passage.is_introduction()));
         Self {
             classifier: NaiveBayes::train(&classes),
-            own: own.into_iter().map(indexed).collect(),
+            own,
             terms,
             sections,
         }
@@ -146,7 +154,7 @@ impl PassageIndex {
         Some(closing.reply.clone())
     }
 
-    /// The answer from these pages: the passage, with the paragraph in front that answers.
+    /// The answer from these pages: the passage under its heading.
     pub(super) fn answer(&self, question: &str, previous: &str) -> Option<String> {
         let before = match words(question).count() {
             0 => return Some(self.propose(&self.terms.texts.question, question)),
@@ -154,15 +162,17 @@ impl PassageIndex {
             _ => "",
         };
         let passage = self.best(question, before)?;
-        let mut text = self.quote(passage, question);
-        // A passage may be a picture.
-        if text.is_empty() {
-            text.clone_from(&passage.title);
+        let (page, url) = (&passage.page, &passage.url);
+        let mut blocks = vec![format!("**{}**", passage.title), cut(&passage.text)];
+        if passage.is_own && passage.is_introduction() {
+            let own = self.own.iter().map(|own| &*own.passage);
+            let sections = own.filter(|own| own.page == *page && !own.is_introduction());
+            blocks.push(choices(sections.collect()));
         }
-        Some(format!(
-            "{text}\n\n{} {}",
-            self.terms.texts.more, passage.url
-        ))
+        blocks.push(format!("{} [{page}]({url})", self.terms.texts.more));
+        // A passage may be a picture.
+        blocks.retain(|block| !block.is_empty());
+        Some(blocks.join("\n\n"))
     }
 
     /// The reply to a question without an answer.
@@ -170,22 +180,35 @@ impl PassageIndex {
         self.propose(&self.terms.texts.unanswered, question)
     }
 
-    /// `text`, a few topics of the pages, and where else there are answers. The chat makes buttons of a list
-    /// with `+`.
+    /// `text`, a few topics of the pages, and where else there are answers.
     fn propose(&self, text: &str, question: &str) -> String {
         let AssistantTexts {
             topics, elsewhere, ..
         } = &self.terms.texts;
-        let own = self.ranked_own(&self.terms.asked(question));
-        let own = own.iter().map(|ranked| &*ranked.own.passage);
         let (sections, _) = self.ranked_sections(question, "");
-        let sections = sections.iter().map(|(_, section)| *section);
-        let closest = own.chain(sections).take(TOPICS);
-        let titles: Vec<_> = closest.map(|topic| format!("+ {}", topic.title)).collect();
-        if titles.is_empty() {
+        let sections = sections.into_iter().map(|(_, section)| section);
+        let common = self.terms.texts.common_subjects.iter();
+        let common = common.filter_map(|subject| self.closest_own(subject).into_iter().next());
+        let own = self.closest_own(question).into_iter().chain(common);
+        let mut closest: Vec<&Passage> = Vec::new();
+        for topic in own.chain(sections) {
+            if closest.len() < TOPICS && !closest.contains(&topic) {
+                closest.push(topic);
+            }
+        }
+        if closest.is_empty() {
             return format!("{text} {elsewhere}");
         }
-        format!("{text} {topics}\n\n{}\n\n{elsewhere}", titles.join("\n"))
+        format!("{text} {topics}\n\n{}\n\n{elsewhere}", choices(closest))
+    }
+
+    /// The operator's passages that have a subject of `question`, those that have most of them first.
+    fn closest_own(&self, question: &str) -> Vec<&Passage> {
+        let mut asked = self.terms.asked(question);
+        asked.retain(|term| !term.is_vague);
+        let ranked = self.ranked_own(&asked).into_iter();
+        let closest = ranked.filter(|ranked| ranked.own.is_offered && ranked.score > 0.0);
+        closest.map(|ranked| &*ranked.own.passage).collect()
     }
 
     /// True if an example of the first `classes` has the stem.
@@ -196,17 +219,21 @@ impl PassageIndex {
     /// The passage that answers `question`, which may be read with the one `before`. A title, as refusals
     /// offer them, is answered by its own passage.
     fn best(&self, question: &str, before: &str) -> Option<&Passage> {
-        let is_titled_so = |passage: &&Arc<Passage>| words(&passage.title).eq(words(question));
+        let plain = |text: &str| words(text).map(|word| folded(&word)).collect::<Vec<_>>();
+        let is_titled_so = |passage: &&Arc<Passage>| plain(&passage.title) == plain(question);
         let own = self.own.iter().map(|own| &own.passage);
         if let Some(passage) = own.chain(&self.sections).find(is_titled_so) {
             return Some(passage);
         }
         let focus = self.terms.focus(question);
-        let mut asked = self.terms.asked(question);
-        let own = self.best_own(&asked, focus.as_ref()).or_else(|| {
-            asked.extend(self.terms.asked(before));
-            self.best_own(&asked, focus.as_ref())
-        });
+        let alone = self.terms.asked(question);
+        let both = &alone | &self.terms.asked(before);
+        let first = words(question).next().unwrap_or_default();
+        let is_follow_up = self.terms.texts.follow_up_words.contains(&&*first);
+        let mut attempts = [alone, both];
+        attempts.rotate_left(usize::from(is_follow_up));
+        let mut attempts = attempts.iter();
+        let own = attempts.find_map(|asked| self.best_own(asked, focus.as_ref()));
         match own {
             Some((passage, is_clear)) => is_clear.then_some(passage),
             None => self.best_section(question, before),
@@ -223,17 +250,17 @@ impl PassageIndex {
         let ranked = self.ranked_own(asked);
         let answers = |one: &&Ranked<'_>| one.coverage >= COVERAGE_MIN && has_focus(one.own);
         let best = ranked.iter().find(answers)?;
-        // Of sections of a page with the same heading, the first answers.
+        // Of sections of a page with the same heading, the first answers, and a section before its introduction.
         let is_same = |other: &Ranked<'_>| {
             let (ours, theirs) = (&best.own.passage, &other.own.passage);
-            (&ours.page, &ours.title) == (&theirs.page, &theirs.title)
+            ours.page == theirs.page && (ours.title == theirs.title || theirs.is_introduction())
         };
         let is_behind = |other: &Ranked<'_>| is_same(other) || best.score >= LEAD_MIN * other.score;
         let is_clear = best.coverage > WHOLE || ranked.iter().all(is_behind);
         Some((&best.own.passage, is_clear))
     }
 
-    /// The passages that have most of the asked terms first, then the beginnings of pages.
+    /// The passages that have most of the asked terms first.
     fn ranked_own(&self, asked: &BTreeSet<Topic>) -> Vec<Ranked<'_>> {
         let asked = asked.iter().take(TERMS_MAX);
         let asked: Vec<_> = asked.map(|term| (term, self.weight(term))).collect();
@@ -286,23 +313,26 @@ impl PassageIndex {
         sections.sort_by(|(a, _), (b, _)| b.total_cmp(a));
         (sections, likeliest.unwrap_or_default())
     }
+}
 
-    /// The text of `passage` with the paragraph in front that answers `question`: it has most of the terms that the
-    /// title does not have.
-    fn quote(&self, passage: &Passage, question: &str) -> String {
-        let title = self.terms.topics([passage.title.as_str()]);
-        let mut asked = self.terms.asked(question);
-        asked.retain(|term| !title.has(term));
-        answer_first(&passage.text, |paragraph| {
-            let topics = self.terms.topics([paragraph]);
-            asked.iter().filter(|term| topics.has(term)).count()
-        })
-    }
+/// A list of topics: the chat makes buttons of one with `+`.
+fn choices(topics: Vec<&Passage>) -> String {
+    let lines: Vec<_> = topics
+        .iter()
+        .map(|topic| format!("+ {}", topic.title))
+        .collect();
+    lines.join("\n")
 }
 
 impl OwnPassage {
     fn new(passage: Arc<Passage>, terms: &Terms) -> Self {
+        let legal = terms.asked(&terms.texts.legal_subjects.join(". "));
+        let [page, title] = [&passage.page, &passage.title].map(|title| terms.topics([&**title]));
+        let is_legal = legal.iter().any(|term| page.has(term) || title.has(term));
+        let is_home = passage.is_introduction() && passage.url.ends_with('/');
         Self {
+            is_offered: !is_legal && !is_home,
+            page,
             heading: terms.asked(&passage.title),
             title: terms.topics(passage.topics().filter(|topic| *topic != passage.page)),
             all: terms.topics(passage.prose()),
@@ -315,7 +345,8 @@ impl OwnPassage {
         let (mut whole, mut covered, mut bonus) = (0.0, 0.0, 0.0);
         for (term, weight) in asked {
             whole += weight;
-            covered += weight * self.all.share(term);
+            let share = f64::max(self.all.share(term), PAGE_SHARE * self.page.share(term));
+            covered += weight * share;
             if self.title.has(term) {
                 bonus += weight * TITLE_BONUS;
             }
@@ -325,7 +356,7 @@ impl OwnPassage {
         let factor = if is_named { NAMED_FACTOR } else { 1.0 };
         Ranked {
             score: factor * (covered + bonus),
-            coverage: covered / f64::max(whole, 1.0),
+            coverage: factor * covered / f64::max(whole, 1.0),
             own: self,
         }
     }

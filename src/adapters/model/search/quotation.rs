@@ -1,30 +1,13 @@
-//! The text of a passage as an answer: the paragraph that answers first.
+//! The text of a passage as an answer: as much of its beginning as fits.
 
 use crate::domain::Passage;
 
 /// Longer quotations are cut, in bytes.
 const QUOTATION_LEN_MAX: usize = 1500;
 
-/// `text` with the paragraph in front that `worth` puts highest, the earlier of equals; then the rest, as much as
-/// fits. A paragraph stays whole: its sentences refer to each other.
-pub(super) fn answer_first(text: &str, worth: impl Fn(&str) -> usize) -> String {
-    let mut blocks: Vec<&str> = text.split("\n\n").collect();
-    let is_prose = |block: &str| !block.starts_with(Passage::CODE_INDENT) && !block.contains('\n');
-    let paragraphs =
-        (0..blocks.len()).filter(|at| blocks.get(*at).is_some_and(|block| is_prose(block)));
-    // Of equals it finds the last.
-    let best = paragraphs
-        .rev()
-        .max_by_key(|at| blocks.get(*at).map(|block| worth(block)));
-    if let Some(answer) = best.map(|at| blocks.remove(at)) {
-        blocks.insert(0, answer);
-    }
-    cut(&blocks.join("\n\n"))
-}
-
 /// The blocks of `text` that fit, at least one. Prose that does not fit ends with a sentence, code
 /// before the block.
-fn cut(text: &str) -> String {
+pub(super) fn cut(text: &str) -> String {
     let mut quotation = String::new();
     for block in text.split("\n\n") {
         let room = QUOTATION_LEN_MAX.saturating_sub(quotation.len());
@@ -56,36 +39,6 @@ fn sentences_within(prose: &str, room: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_paragraph_that_answers_comes_first_and_stays_whole() {
-        let text =
-            "We sell cranes, z. B. big ones.\n\nOpen at 7! It is far.\n\n    curl x\n\nLast.";
-        for (word, expected) in [
-            ("nothing", text),
-            ("cranes", text),
-            (
-                "far",
-                "Open at 7! It is far.\n\nWe sell cranes, z. B. big ones.\n\n    curl x\n\nLast.",
-            ),
-            (
-                "Last",
-                "Last.\n\nWe sell cranes, z. B. big ones.\n\nOpen at 7! It is far.\n\n    curl x",
-            ),
-            ("curl", text),
-        ] {
-            let worth = |text: &str| usize::from(text.contains(word));
-            assert_eq!(answer_first(text, worth), expected);
-        }
-        for text in [
-            "",
-            "One sentence",
-            "    code\n    only",
-            "- a list.\n- of two.",
-        ] {
-            assert_eq!(answer_first(text, |_| 0), text.trim_end());
-        }
-    }
 
     #[test]
     fn a_long_passage_ends_with_a_whole_sentence() {

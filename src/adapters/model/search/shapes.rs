@@ -4,6 +4,10 @@ use std::ops::RangeInclusive;
 
 /// A telephone number has at least this many digits.
 const PHONE_DIGITS_MIN: usize = 7;
+/// One that begins with another digit than zero has exactly this many, in at least three groups.
+const PHONE_DIGITS: usize = 9;
+/// Words after an hour.
+const HOUR_UNITS: [&str; 5] = ["h", "Uhr", "am", "pm", "hs"];
 /// Words between two hours.
 const UNTIL: [&str; 9] = ["to", "till", "until", "bis", "à", "a", "al", "-", "–"];
 /// A house number has at most this many bytes: `12a`.
@@ -13,7 +17,8 @@ const YEARS: RangeInclusive<u16> = 1700..=2099;
 
 /// The marks of what `text` contains, as in the synonyms of `data/assistant/words.*.txt`.
 pub(super) fn marks(text: &str) -> impl Iterator<Item = char> {
-    let words: Vec<_> = text.split_whitespace().collect();
+    let mut words: Vec<_> = text.split_whitespace().collect();
+    words.retain(|word| !HOUR_UNITS.contains(&word.trim_end_matches(['.', ',', ';'])));
     let marks = [
         ('☎', has_phone(text)),
         ('⌚', has_hours(&words)),
@@ -27,8 +32,10 @@ pub(super) fn marks(text: &str) -> impl Iterator<Item = char> {
 fn has_phone(text: &str) -> bool {
     let mut runs = text.split(|c| !"0123456789 +()/-".contains(c));
     runs.any(|run| {
+        let digits = run.matches(char::is_numeric).count();
         let is_begun = run.trim_start().starts_with(['0', '+', '(']);
-        is_begun && run.matches(char::is_numeric).count() >= PHONE_DIGITS_MIN
+        let is_grouped = run.split_whitespace().count() > 2 && digits == PHONE_DIGITS;
+        is_grouped || is_begun && digits >= PHONE_DIGITS_MIN
     })
 }
 
@@ -103,6 +110,8 @@ mod tests {
             ("Our stall is at EC1A 1BB", "⌂"),
             ("We have baked here since 1978.", "⚑"),
             ("de 10h à 19h, sauf lundi", "⌚"),
+            ("from 10 am to 5 pm, du mardi 14 h à 19 h.", "⌚"),
+            ("Llame al 956 555 213.", "☎"),
             ("Chapel Road 31, Lower Harrow", "⌂"),
             ("at 4 Weir Lane, Oldbrook", "⌂"),
             (

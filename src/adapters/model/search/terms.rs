@@ -13,6 +13,8 @@ const PHRASE_WORDS_MAX: usize = 4;
 
 /// The share of a term that a text with a synonym of it has.
 const SYNONYM_SHARE: f64 = 0.9;
+/// The share of a term that a text has with what the term stands for, such as a telephone number.
+const MARKED_SHARE: f64 = 1.2;
 
 /// The dictionary of a language, which finds the terms of a text.
 #[derive(Debug)]
@@ -32,6 +34,8 @@ pub(super) struct Topic {
     stems: BTreeSet<String>,
     /// The groups of synonyms that it is of, or has one of.
     groups: BTreeSet<usize>,
+    /// Those that it has a mark of.
+    marked: BTreeSet<usize>,
     /// True if it says little.
     pub(super) is_vague: bool,
 }
@@ -67,8 +71,9 @@ impl Terms {
             || self.groups.contains_key(&stem)
     }
 
+    /// A number alone is one, too: 7 years are not 7 o'clock.
     fn is_stop_word(&self, word: &str) -> bool {
-        self.stop_words.contains(&folded(word))
+        word.bytes().all(|byte| byte.is_ascii_digit()) || self.stop_words.contains(&folded(word))
     }
 
     /// The topics of a question, each once.
@@ -110,6 +115,7 @@ impl Terms {
                     is_vague: is_stop || groups.is_none() && self.vague_words.contains(&stems),
                     groups: groups.cloned().unwrap_or_default(),
                     stems: BTreeSet::from([stems]),
+                    marked: BTreeSet::new(),
                 };
                 // A stop word alone is no synonym for having the stem of one.
                 let is_term = if len == 1 { !is_stop } else { groups.is_some() };
@@ -125,11 +131,12 @@ impl Terms {
     pub(super) fn topics<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> Topic {
         let mut topics = Topic::default();
         for text in texts {
-            let phrases = self.terms(text).into_iter().map(|term| term.groups);
+            let phrases = self.terms(text).into_iter();
+            topics.groups.extend(phrases.flat_map(|term| term.groups));
             let marks = text.chars().filter(|c| !c.is_alphanumeric());
             let marks = marks.chain(shapes::marks(text)).map(String::from);
-            let marks = marks.filter_map(|mark| self.groups.get(&mark).cloned());
-            topics.groups.extend(phrases.chain(marks).flatten());
+            let marks = marks.filter_map(|mark| self.groups.get(&mark));
+            topics.marked.extend(marks.flatten());
             let words = words(text).filter(|word| !self.is_stop_word(word));
             let stems = words.map(|word| stem(self.texts.language, &word));
             topics.stems.extend(stems);
@@ -139,9 +146,11 @@ impl Terms {
 }
 
 impl Topic {
-    /// The share of `other` that this has, 0 to 1: less if it only has a synonym.
+    /// The share of the asked `other` that this has: less if it only has a synonym.
     pub(super) fn share(&self, other: &Self) -> f64 {
-        if !self.stems.is_disjoint(&other.stems) {
+        if !self.marked.is_disjoint(&other.groups) {
+            MARKED_SHARE
+        } else if !self.stems.is_disjoint(&other.stems) {
             1.0
         } else if !self.groups.is_disjoint(&other.groups) {
             SYNONYM_SHARE
