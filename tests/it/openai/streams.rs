@@ -59,7 +59,10 @@ async fn every_stream_that_is_an_answer() {
 
 #[tokio::test]
 async fn every_stream_that_is_none() {
-    let endless = Script::new(200, "text/event-stream", "x".repeat(9 << 20));
+    let stream = |body: String| Script::new(200, "text/event-stream", body);
+    let long = stream("data:".to_owned() + &"x".repeat(2 << 20));
+    let comment = format!(":{}\n", "x".repeat(1022));
+    let endless = stream(comment.repeat(9 << 10));
     let filtered = chunk(&json!({}), Some("content_filter"));
     let failed = r#"{"message": "secret", "type": "server_error"}"#;
     let filtered = Script::stream([filtered, done()]);
@@ -74,7 +77,8 @@ async fn every_stream_that_is_none() {
         (refused(None, failed), "", "unusable", "\"server_error\""),
         (refused(None, "{\"code\": 502}"), "", "unusable", "\"502\""),
         (broken(role()), "", "unusable", "was cut off"),
-        (endless, "", "unusable", "length limit exceeded"),
+        (long, "", "unusable", "the answer is too large"),
+        (endless, "", "unusable", "the answer is too large"),
         (Script::json(503, &json!({})), "", "not started", "503"),
         (refused_late, "Hi", "started", "\"server_error\""),
         (broken(piece("Hi")), "Hi", "started", "was cut off"),

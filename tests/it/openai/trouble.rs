@@ -208,14 +208,19 @@ async fn a_slow_reader_has_the_whole_answer_soon_after_the_deadline_or_an_error(
 async fn past_the_deadline_what_has_come_is_read_no_further() {
     let event = |text| format!("data: {}\n\n", piece(text));
     let at_once = event("One ") + &event("two ") + &event("three");
-    let upstream = Upstream::start([Script::new(200, "text/event-stream", at_once)]).await;
-    let model = client(settings(&upstream));
-    let sink = SlowSink {
-        pause: TIMEOUT + Duration::from_secs(2),
-        taken: MemoryAnswerSink::default(),
-    };
-    let error = model.reply(&question(), Some(&sink)).await.unwrap_err();
-    let cause = error.to_string();
-    assert!(cause.contains("not complete in time"), "{cause}");
-    assert_eq!(sink.taken.pieces(), ["One"]);
+    // More than is read at once.
+    let comment = format!(":{}\n", "x".repeat(1 << 18));
+    let piecewise = event("One ") + &comment + "data: [DONE]\n\n";
+    for body in [at_once, piecewise] {
+        let upstream = Upstream::start([Script::new(200, "text/event-stream", body)]).await;
+        let model = client(settings(&upstream));
+        let sink = SlowSink {
+            pause: TIMEOUT + Duration::from_secs(2),
+            taken: MemoryAnswerSink::default(),
+        };
+        let error = model.reply(&question(), Some(&sink)).await.unwrap_err();
+        let cause = error.to_string();
+        assert!(cause.contains("not complete in time"), "{cause}");
+        assert_eq!(sink.taken.pieces(), ["One"]);
+    }
 }

@@ -5,13 +5,16 @@ use std::mem::take;
 
 use crate::adapters::lenient_json;
 
+/// Longest event, or whole answer in JSON, in bytes.
+const EVENT_BYTES_MAX: usize = 1 << 20;
+
 /// Some servers send white space to keep the connection alive, or a byte order mark.
 const BLANKS: &[u8] = b" \t\r\n\xEF\xBB\xBF";
 
 /// A stream begins with `data`, `event`, `id`, `retry` or a comment.
 const STREAM: &[u8] = b"deir:";
 
-/// The event and the line that are still incomplete. The reader of the body bounds them.
+/// The event and the line that are still incomplete.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     /// Whether the body is JSON; unknown before its first byte.
@@ -27,8 +30,9 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// Takes the next bytes and returns the data of every event that they complete.
-    pub(super) fn push(&mut self, mut bytes: &[u8]) -> Vec<Vec<u8>> {
+    /// Takes the next bytes and returns the data of every event that they complete; none once an event exceeds
+    /// [`EVENT_BYTES_MAX`], after which the body cannot be read further.
+    pub(super) fn push(&mut self, mut bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
         if self.is_json.is_none() {
             let is_blank = |byte: &&u8| BLANKS.contains(byte);
             let blanks = bytes.iter().take_while(is_blank).count();
@@ -38,12 +42,15 @@ impl Events {
         let mut events = Vec::new();
         if self.is_json == Some(true) {
             self.data.extend_from_slice(bytes);
+            if self.data.len() > EVENT_BYTES_MAX {
+                return None;
+            }
             // JSON shows where it ends, whether the connection stays open or not.
             let may_end = self.data.trim_ascii_end().ends_with(b"}");
             if may_end && lenient_json::parse(&self.data).is_ok() {
                 events.push(take(&mut self.data));
             }
-            return events;
+            return Some(events);
         }
         for &byte in bytes {
             let is_second_half = byte == b'\n' && self.after_return;
@@ -51,18 +58,19 @@ impl Events {
             match byte {
                 _ if is_second_half => {}
                 b'\n' | b'\r' => events.extend(self.end_line()),
+                _ if self.line.len() + self.data.len() >= EVENT_BYTES_MAX => return None,
                 _ => self.line.push(byte),
             }
         }
-        events
+        Some(events)
     }
 
     /// The event completed by the end of the body: some servers omit the last empty line.
-    pub(super) fn finish(&mut self) -> Vec<Vec<u8>> {
+    pub(super) fn finish(&mut self) -> Option<Vec<Vec<u8>>> {
         if self.is_json == Some(false) {
             return self.push(b"\n\n");
         }
-        vec![take(&mut self.data)]
+        Some(vec![take(&mut self.data)])
     }
 
     fn end_line(&mut self) -> Option<Vec<u8>> {
@@ -112,9 +120,9 @@ mod tests {
         let mut parser = Events::default();
         let mut events = Vec::new();
         for piece in stream.chunks(size) {
-            events.extend(parser.push(piece));
+            events.extend(parser.push(piece).unwrap());
         }
-        events.extend(parser.finish());
+        events.extend(parser.finish().unwrap());
         events
     }
 
@@ -170,12 +178,34 @@ mod tests {
                 let mut parser = Events::default();
                 let mut events = Vec::new();
                 for byte in format!("{blanks}{json}").bytes() {
-                    events.extend(parser.push(&[byte]));
+                    events.extend(parser.push(&[byte]).unwrap());
                 }
                 let is_complete = json != rest;
                 assert_eq!(events.len(), usize::from(is_complete), "{json}");
-                assert_eq!(parser.finish(), [rest.as_bytes()], "{json}");
+                assert_eq!(parser.finish().unwrap(), [rest.as_bytes()], "{json}");
             }
+        }
+    }
+
+    #[test]
+    fn an_endless_event_is_not_kept() {
+        for (start, rest) in [
+            ("{", "}"),
+            (":", "x"),
+            ("data:", "x"),
+            ("data:", "x\ndata:"),
+        ] {
+            let piece = rest.repeat(1024);
+            let pieces = EVENT_BYTES_MAX / piece.len();
+            let mut parser = Events::default();
+            assert!(parser.push(start.as_bytes()).is_some());
+            let refused = (0..=8 * pieces).find(|_| parser.push(piece.as_bytes()).is_none());
+            assert!(
+                refused.is_some_and(|nth| nth + 1 >= pieces),
+                "{start}{rest}"
+            );
+            let kept = parser.line.len() + parser.data.len();
+            assert!(kept <= EVENT_BYTES_MAX + piece.len(), "{start}{rest}");
         }
     }
 

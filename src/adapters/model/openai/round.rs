@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use http_body_util::{BodyExt as _, Full, Limited};
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, TRANSFER_ENCODING};
 use hyper::{Response, StatusCode};
@@ -89,8 +89,10 @@ impl<'a> Round<'a> {
         if let Some(key) = &self.settings.key {
             request = request.header(AUTHORIZATION, key);
         }
-        let rest = self.deadline - Instant::now();
-        let response = send(http, request.body(Full::from(body)), rest).await;
+        let sent = send(http, request.body(Full::from(body)), self.settings.timeout);
+        // Earlier rounds took some of that time.
+        let response = timeout_at(self.deadline, sent).await;
+        let response = response.map_err(|_elapsed| self.late())?;
         let response = response.map_err(TurnFailure::dead)?;
         let (status, headers) = (response.status(), response.headers());
         if status.is_redirection() {
@@ -125,17 +127,20 @@ impl<'a> Round<'a> {
     async fn read(&mut self, body: Incoming, has_end: bool) -> Result<(), TurnFailure> {
         let mut body = Limited::new(body, ANSWER_BYTES_MAX).into_data_stream();
         loop {
-            let next = timeout_at(self.rest_until.unwrap_or(self.deadline), body.next()).await;
-            let (events, is_end) = match next {
-                Ok(Some(Ok(bytes))) => (self.events.push(&bytes), false),
+            let until = self.rest_until.unwrap_or(self.deadline);
+            let (events, is_end) = match timeout_at(until, body.next()).await {
+                // Bytes that are there already never wait, so `timeout_at` does not end them.
+                Ok(Some(Ok(bytes))) if Instant::now() < until => (self.events.push(&bytes), false),
                 _ if self.rest_until.is_some() => return Ok(()),
                 Ok(None) => (self.events.finish(), true),
+                Ok(Some(Err(error))) if error.is::<LengthLimitError>() => (None, false),
                 Ok(Some(Err(error))) => {
                     let cause = format!("the response was cut off: {}", root_cause(&*error));
                     return Err(unusable(cause).into());
                 }
-                Err(_elapsed) => return Err(self.late()),
+                Ok(Some(Ok(_))) | Err(_) => return Err(self.late()),
             };
+            let events = events.ok_or_else(|| unusable("the answer is too large"))?;
             let has_begun = self.events.is_json == Some(true) || !events.is_empty();
             if has_begun && !self.has_begun {
                 // The upstream is alive, whatever happens to this turn.
@@ -167,7 +172,7 @@ impl<'a> Round<'a> {
             return Ok(true);
         }
         let is_finished = self.rest_until.is_some();
-        // Buffered events never wait, so `read` does not notice the deadline.
+        // The events of one piece never wait, so `read` does not notice the deadline.
         if Instant::now() >= self.deadline && !is_finished {
             return Err(self.late());
         }

@@ -12,7 +12,7 @@ use instant_acme::{
     Account, AuthorizationStatus, BodyWrapper, BytesResponse, ChallengeType, Error, Identifier,
     NewAccount, NewOrder, Order, OrderStatus, RetryPolicy,
 };
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::adapters::lenient_json;
 use crate::adapters::outbound::probe::unheard_ipv6;
@@ -24,8 +24,8 @@ use super::{AcmeCertificate, proof};
 /// Deadline of an order. Authorities verify from several places, and some wait in between.
 const DEADLINE: Duration = Duration::from_secs(300);
 
-/// Deadline of the head of a response.
-const HEAD_DEADLINE: Duration = Duration::from_secs(30);
+/// Deadline of a request and its whole response.
+const EXCHANGE_DEADLINE: Duration = Duration::from_secs(30);
 
 /// Certificate chains have a few KiB. The files that store them are read up to 64 KiB.
 const ANSWER_BYTES_MAX: usize = 60 * 1024;
@@ -78,8 +78,11 @@ impl Refusal {
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         if let Error::Other(cause) = error {
-            let cause = root_cause(&*cause);
-            return Self::new(format!("the authority cannot be reached: {cause}"));
+            let what = match cause.is::<rcgen::Error>() {
+                true => "the certificate's key or request cannot be made here",
+                false => "the authority cannot be reached",
+            };
+            return Self::new(format!("{what}: {}", root_cause(&*cause)));
         }
         let Error::Api(problem) = error else {
             let words = quoted(error.to_string().as_bytes(), None);
@@ -246,8 +249,11 @@ async fn exchange(
     // The body is in memory, so this never fails.
     let body = body.collect().await.map_err(|never| never.to_string())?;
     let request = Request::from_parts(head, Full::new(body.to_bytes()));
-    let (head, body) = send(http, Ok(request), HEAD_DEADLINE).await?.into_parts();
-    let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
+    let deadline = Instant::now() + EXCHANGE_DEADLINE;
+    let response = send(http, Ok(request), EXCHANGE_DEADLINE).await?;
+    let (head, body) = response.into_parts();
+    let body = timeout_at(deadline, Limited::new(body, ANSWER_BYTES_MAX).collect()).await;
+    let body = body.map_err(|_elapsed| "the response was not complete within 30 seconds")?;
     let body = body.map_err(|error| root_cause(&*error))?;
     // The ACME client is strict about JSON.
     let text = lenient_json::mended(&body.to_bytes());
@@ -261,9 +267,61 @@ async fn exchange(
 
 #[cfg(test)]
 mod tests {
+    use std::future::pending;
+
     use serde_json::json;
+    use tokio::io::AsyncWriteExt as _;
+    use tokio::net::TcpListener;
+
+    use crate::adapters::outbound::Roots;
 
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_authority_that_hangs_is_waited_for_thirty_seconds() {
+        for (sent, told) in [
+            ("", "no response within 30 seconds"),
+            (
+                "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{",
+                "the response was not complete within 30 seconds",
+            ),
+        ] {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let url = format!("http://{}/", listener.local_addr().unwrap());
+            let hanging = async {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                stream.write_all(sent.as_bytes()).await.unwrap();
+                pending::<()>().await;
+            };
+            let http = client(Roots::of([]), 1).unwrap();
+            let request = Request::get(url).body(BodyWrapper::default()).unwrap();
+            let began = Instant::now();
+            let answer = tokio::select! {
+                answer = exchange(&http, request) => answer,
+                () = hanging => unreachable!(),
+            };
+            assert_eq!(answer.err().as_deref(), Some(told));
+            assert_eq!(began.elapsed().as_secs(), 30, "{told}");
+        }
+    }
+
+    #[test]
+    fn a_fault_of_this_service_is_not_taken_for_one_of_the_authority() {
+        let cause = rcgen::Error::KeyGenerationUnavailable;
+        for (error, told) in [
+            (
+                Error::Other(cause.into()),
+                "the certificate's key or request cannot be made here: ",
+            ),
+            (
+                Error::Other("refused".into()),
+                "the authority cannot be reached: refused",
+            ),
+        ] {
+            let words = Refusal::from(error).words;
+            assert!(words.starts_with(told), "{words}");
+        }
+    }
 
     #[test]
     fn a_problem_is_told_in_the_authoritys_words_and_with_what_to_do() {
