@@ -1,5 +1,6 @@
 //! The URL of a database, and its other settings.
 
+use std::error::Error as _;
 use std::net::IpAddr;
 
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
@@ -38,8 +39,8 @@ pub struct PostgresSettings {
 
 // Errors about a URL. No text quotes it.
 const MALFORMED: &str = "must be like postgres://user@host:5432/database, with the special characters of each part \
-     percent-encoded, and sslmode=disable, prefer, require or verify-full, but without sslrootcert (certificates are \
-     verified with the system's authorities, those of --store-ca, or those of SSL_CERT_FILE)";
+     percent-encoded, and sslmode=disable, prefer, require or verify-full (certificates are verified with the \
+     system's authorities, those of --store-ca, or those of SSL_CERT_FILE)";
 const BAD_ATTRIBUTES: &str = "target_session_attrs must be read-write: sign-ups are written";
 
 impl PostgresAddress {
@@ -49,10 +50,10 @@ impl PostgresAddress {
     ///
     /// # Errors
     /// The problem, in words.
-    pub fn parse(text: &str) -> Result<Self, &'static str> {
+    pub fn parse(text: &str) -> Result<Self, String> {
         let (base, query) = text.split_once('?').unwrap_or((text, ""));
         if !base.starts_with("postgres://") && !base.starts_with("postgresql://") {
-            return Err(MALFORMED);
+            return Err(MALFORMED.to_owned());
         }
         // The driver has no names for what it does with its TLS connector, and an older one for a primary.
         let query = query.replace("sslmode=verify-full", "sslmode=require");
@@ -62,9 +63,9 @@ impl PostgresAddress {
             "target_session_attrs=read-write",
         );
         let config = [base, "?", &query].concat().parse();
-        let mut config: Config = config.map_err(|_may_quote_it: Error| MALFORMED)?;
+        let mut config: Config = config.map_err(|error| refusal(&query, &error))?;
         if config.get_target_session_attrs() == TargetSessionAttrs::ReadOnly {
-            return Err(BAD_ATTRIBUTES);
+            return Err(BAD_ATTRIBUTES.to_owned());
         }
         let (hosts, addresses) = (config.get_hosts(), config.get_hostaddrs());
         if config.get_user().is_none_or(str::is_empty)
@@ -73,7 +74,7 @@ impl PostgresAddress {
             || query.contains('@')
             || !addresses.is_empty()
         {
-            return Err(MALFORMED);
+            return Err(MALFORMED.to_owned());
         }
         if config.get_ssl_mode() == SslMode::Prefer {
             // Somebody in between could turn off TLS that is only preferred.
@@ -107,6 +108,19 @@ impl PostgresAddress {
 }
 
 hidden!(PostgresAddress);
+
+/// Names a parameter that the driver does not know, unless that may be a part of a password. Its other errors may
+/// quote the URL, too.
+fn refusal(query: &str, error: &Error) -> String {
+    let cause = error.source().map(ToString::to_string).unwrap_or_default();
+    let unknown = cause.strip_prefix("unknown option `");
+    match unknown.and_then(|name| name.strip_suffix('`')) {
+        Some(name) if !query.contains('@') && !query.contains("password=") => {
+            format!("has an unsupported parameter {name}: remove it. The URL {MALFORMED}")
+        }
+        _ => MALFORMED.to_owned(),
+    }
+}
 
 /// True if a part of the user or the password was taken for the host, or there is none.
 fn is_malformed(host: &Host) -> bool {
@@ -179,15 +193,21 @@ mod tests {
             postgres://ada:x?hunter2=x@one/base postgres://ada@one/base?hostaddr=192.0.2.1
             postgres://ada@one/base?sslmode=hunter2 postgres://ada@one/base?sslmode
             postgres://ada@one/base?sslmode=allow postgres://ada@one/base?keepalives=often
-            postgres://ada@one/base?sslrootcert=hunter2";
+            postgres://ada@one/base?password=x&hunter2=x";
         let spaced = ["", "host=one user=ada password=hunter2"];
         let malformed = spaced.into_iter().chain(words.split_whitespace());
         let malformed = malformed.map(|text| (text, MALFORMED));
         let attributes = "postgres://ada@one/base?target_session_attrs=read-only";
         for (text, expected) in malformed.chain([(attributes, BAD_ATTRIBUTES)]) {
             let refused = PostgresAddress::parse(text);
-            assert_eq!(refused.map(drop), Err(expected), "{text}");
+            assert_eq!(refused.map(drop), Err(expected.to_owned()), "{text}");
             assert!(!expected.contains("hunter2"));
+        }
+        for name in ["pgbouncer", "sslrootcert"] {
+            let text = format!("postgres://ada:hunter2@one/base?sslmode=require&{name}=hunter2");
+            let expected =
+                format!("has an unsupported parameter {name}: remove it. The URL {MALFORMED}");
+            assert_eq!(PostgresAddress::parse(&text).map(drop), Err(expected));
         }
         let shown = format!("{:?}", parse("postgres://ada:hunter2@one/base"));
         assert_eq!(shown, "PostgresAddress(..)");
