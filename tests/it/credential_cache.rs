@@ -96,12 +96,26 @@ async fn what_is_revoked_elsewhere_is_refused_after_five_seconds() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_revoked_here_is_refused_at_once() {
-    let node = Node::with_key().await;
-    node.check_revoked(Ok(false)).await;
-    node.revoke_elsewhere().await;
-    node.known_keys.forget(&key().fingerprint);
-    node.known_revocations.forget(&registration().fingerprint());
-    node.check_revoked(Ok(true)).await;
+    let (key, registration) = (key().fingerprint, registration());
+    // After an error, too: the store may have done it.
+    for answer in [Ok(true), Err(away())] {
+        let node = Node::with_key().await;
+        node.check_revoked(Ok(false)).await;
+        let change = async {
+            assert_eq!(node.key().await, Ok(Some(false)));
+            let revoked = node.keys.revoke(&key, START).await;
+            revoked.and(answer.clone())
+        };
+        assert_eq!(node.known_keys.revoke(key, change).await, answer);
+        let change = async {
+            assert_eq!(node.is_revoked(&registration).await, Ok(false));
+            let revoked = node.revocations.revoke(&registration, START).await;
+            revoked.and(answer.clone())
+        };
+        let (known, print) = (&node.known_revocations, registration.fingerprint());
+        assert_eq!(known.revoke(print, change).await, answer);
+        node.check_revoked(Ok(true)).await;
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -170,9 +184,23 @@ async fn an_answer_that_a_revocation_overtook_is_not_remembered() {
     let (arrive, arrived) = oneshot::channel();
     let mut slow = Box::pin(cache.look_up(print, async { Ok(arrived.await.ok()) }));
     assert!(futures_util::poll!(&mut slow).is_pending());
-    cache.forget(&print);
+    let revoke = async || cache.revoke(print, async { true }).await;
+    assert!(revoke().await);
     arrive.send("before").unwrap();
     assert_eq!(slow.await, Ok(Some("before")));
     let found = cache.look_up(print, async { Ok(Some("after")) });
     assert_eq!(found.await, Ok(Some("after")));
+    // Nor is one that was known before the store was away.
+    advance(Duration::from_millis(5_000)).await;
+    let (give_up, given_up) = oneshot::channel::<()>();
+    let mut slow = Box::pin(cache.look_up(print, async {
+        assert!(given_up.await.is_err());
+        Err(away())
+    }));
+    assert!(futures_util::poll!(&mut slow).is_pending());
+    assert!(revoke().await);
+    drop(give_up);
+    assert_eq!(slow.await, Ok(Some("after")));
+    let found = cache.look_up(print, async { Err(away()) });
+    assert_eq!(found.await, Err(away()));
 }

@@ -4,7 +4,6 @@
 //! the database is unavailable, results are used for longer. Revocations made here take effect here at once.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -23,9 +22,8 @@ const LEN_MAX: usize = 65_536;
 /// The results of lookups of one kind. Unknown credentials are not cached: anybody can make them up, and another node
 /// may issue one at any moment.
 pub struct CredentialCache<V> {
-    known: Mutex<HashMap<Fingerprint, Answer<V>>>,
-    /// Number of removals. A result requested before one may be out of date.
-    removals: AtomicU64,
+    /// The results, and the number of removals: a result requested before a removal may be out of date.
+    known: Mutex<(HashMap<Fingerprint, Answer<V>>, u64)>,
 }
 
 /// A result from the database.
@@ -40,8 +38,9 @@ struct Answer<V> {
 
 impl<V> Default for CredentialCache<V> {
     fn default() -> Self {
-        let (known, removals) = (Mutex::default(), AtomicU64::default());
-        Self { known, removals }
+        Self {
+            known: Mutex::default(),
+        }
     }
 }
 
@@ -53,8 +52,10 @@ impl<V: Clone> CredentialCache<V> {
         fingerprint: Fingerprint,
         ask: impl Future<Output = Result<Option<V>, StoreError>>,
     ) -> Result<Option<V>, StoreError> {
-        let removals = self.removals.load(SeqCst);
-        let known = self.known.lock().get(&fingerprint).cloned();
+        let (known, removals_before) = {
+            let (known, removals) = &*self.known.lock();
+            (known.get(&fingerprint).cloned(), *removals)
+        };
         let known = known.filter(|answer| answer.given_at.elapsed() <= STALE_MAX);
         if let Some(answer) = &known
             && answer.asked_at.elapsed() < FRESH_MAX
@@ -70,9 +71,9 @@ impl<V: Clone> CredentialCache<V> {
             }
             (Err(error), _) => return Err(error),
         };
-        let mut known = self.known.lock();
+        let (known, removals) = &mut *self.known.lock();
         if let Some(value) = value.clone()
-            && self.removals.load(SeqCst) == removals
+            && *removals == removals_before
         {
             // Finding the oldest would cost more than looking each up again.
             if known.len() >= LEN_MAX {
@@ -88,10 +89,13 @@ impl<V: Clone> CredentialCache<V> {
         Ok(value)
     }
 
-    /// Drops the result for a credential that may just have been revoked.
-    pub fn forget(&self, fingerprint: &Fingerprint) {
-        self.removals.fetch_add(1, SeqCst);
-        self.known.lock().remove(fingerprint);
+    /// Awaits a revocation, and drops the cached result. After an error, too: the credential may have been revoked.
+    pub async fn revoke<T>(&self, fingerprint: Fingerprint, change: impl Future<Output = T>) -> T {
+        let revoked = change.await;
+        let (known, removals) = &mut *self.known.lock();
+        known.remove(&fingerprint);
+        *removals += 1;
+        revoked
     }
 }
 
@@ -108,7 +112,7 @@ mod tests {
             let print = Fingerprint::from_bytes(bytes);
             let found = cache.look_up(print, async { Ok(Some(number)) });
             assert_eq!(found.await, Ok(Some(number)));
-            let known = cache.known.lock();
+            let (known, _removals) = &*cache.known.lock();
             assert!(known.contains_key(&print) && known.len() <= LEN_MAX);
         }
     }

@@ -37,10 +37,9 @@ impl KeyIssuer for PostgresStore {
 
     async fn revoke(&self, fingerprint: &Fingerprint, now: Timestamp) -> Result<bool, StoreError> {
         let parameters: Parameters<'_> = &[(&hex(fingerprint), Type::TEXT), (&ms(now), Type::INT8)];
-        let revoked = self.change(REVOKE, parameters).await;
-        // After an error, too: it may have been revoked.
-        self.known_keys.forget(fingerprint);
-        Ok(!revoked?.is_empty())
+        let change = self.change(REVOKE, parameters);
+        let revoked = self.known_keys.revoke(*fingerprint, change).await?;
+        Ok(!revoked.is_empty())
     }
 
     fn check(&self) -> Result<(), StoreError> {
@@ -59,10 +58,9 @@ impl RevocationList for PostgresStore {
             registration: *registration,
             revoked_at: now,
         };
-        let added = self.begin_change()?.add_new(&revoked).await;
-        // After an error, too: it may have been revoked.
-        self.known_revocations.forget(&registration.fingerprint());
-        added
+        let change = async { self.begin_change()?.add_new(&revoked).await };
+        let known = &self.known_revocations;
+        known.revoke(registration.fingerprint(), change).await
     }
 
     async fn is_revoked(&self, registration: &Registration) -> Result<bool, StoreError> {
