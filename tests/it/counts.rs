@@ -128,9 +128,13 @@ async fn a_file_with_a_bad_line_is_set_aside() {
 #[tokio::test]
 async fn a_file_that_is_none_of_ours_is_set_aside() {
     type Make = fn(&Path);
-    let makes: [Make; 5] = [
+    let makes: [Make; 6] = [
         |path| fs::write(path, "[\"hour\",\"requests\"]\n").unwrap(),
         |path| fs::write(path, [0xff; 100]).unwrap(),
+        |path| {
+            let line = b"{\"hour\":\"2026-11-21T13\",\"counts\":{\"later\xff\":1}}\n";
+            fs::write(path, line).unwrap();
+        },
         |path| fs::write(path, "\n".repeat(40_000_000)).unwrap(),
         |path| fs::create_dir(path).unwrap(),
         make_fifo,

@@ -209,7 +209,10 @@ async fn a_file_that_cannot_be_read_is_one_line_and_is_left_alone() {
         assert!(files.names().is_empty());
     }
     let makes: [fn(&Path); 4] = [
-        |path| fs::write(path, b"\xff\n").unwrap(),
+        |path| {
+            let line = b"{\"hour\":\"2026-11-21T12\",\"language\":\"de\",\"text\":\"\xff\"}\n";
+            fs::write(path, line).unwrap();
+        },
         |path| fs::write(path, "\n".repeat(5_000_000)).unwrap(),
         |path| fs::create_dir(path).unwrap(),
         make_fifo,

@@ -1,6 +1,6 @@
 //! Small files of JSON lines: read whole, and replaced whole at each change.
 
-use std::io;
+use std::io::{self, BufRead as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -90,10 +90,10 @@ pub(super) fn read_lines<T>(
     parse: impl Fn(&str) -> Option<T>,
 ) -> io::Result<Vec<T>> {
     let bytes = if_there(read_up_to(path, bytes_max))?.unwrap_or_default();
-    let text = String::from_utf8_lossy(&bytes);
-    let lines = (1..).zip(text.lines()).map(|(number, line)| {
+    let lines = (1..).zip(bytes.lines()).map(|(number, line)| {
         let refused = || format!("line {number} is not {what}: correct or remove it");
-        parse(line).ok_or_else(|| io::Error::other(refused()))
+        let parsed = line.ok().and_then(|line| parse(&line));
+        parsed.ok_or_else(|| io::Error::other(refused()))
     });
     lines.collect()
 }
