@@ -135,11 +135,18 @@ impl LedgerStore {
         decide: impl FnOnce(&mut Draft<'_>) -> Result<T, Flaw> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (sender, answer) = oneshot::channel();
-        let change = move |draft: &mut Draft<'_>| -> ChangeReply {
+        let change = move |draft: &mut Draft<'_>| -> Option<ChangeReply> {
             draft.at = at.or(draft.at);
-            let decided = draft.attempt(decide);
-            // The caller may have been dropped.
-            Box::new(move |outcome| drop(sender.send(outcome.and_then(|()| Ok(decided?)))))
+            // In both cases the caller may have been dropped.
+            match draft.attempt(decide) {
+                Ok(value) => Some(Box::new(move |outcome| {
+                    drop(sender.send(outcome.map(|()| value)));
+                })),
+                Err(flaw) => {
+                    drop(sender.send(Err(flaw.into())));
+                    None
+                }
+            }
         };
         let answered = match self.send(Box::new(change)) {
             Ok(()) => answer

@@ -97,6 +97,44 @@ async fn a_batch_that_cannot_be_decided_is_taken_back() {
 }
 
 #[tokio::test]
+async fn what_cannot_be_decided_has_its_own_answer_before_the_batch_is_written_and_is_not_counted()
+{
+    let root = tempfile::tempdir().unwrap();
+    let data_dir = DataDir::open(root.path(), &SystemEntropy).unwrap();
+    let tuning = Tuning::default();
+    let store = LedgerStore::open_with(&data_dir, &tuning).unwrap();
+    let (began, has_begun) = mpsc::channel();
+    let (gather, gathered) = mpsc::channel::<()>();
+    let (end, ends) = mpsc::channel::<()>();
+    let mut first: CommitFuture<'_> = Box::pin(store.commit(None, move |_draft| {
+        began.send(()).unwrap();
+        // An error means the end, too.
+        let _ = gathered.recv();
+        Ok(())
+    }));
+    hand_in(&mut first).await;
+    has_begun.recv().unwrap();
+    // These become one batch.
+    let mut undecided: CommitFuture<'_> =
+        Box::pin(store.commit(None, |_draft| Err(Flaw::Foreign(7))));
+    hand_in(&mut undecided).await;
+    let mut stored: CommitFuture<'_> = Box::pin(store.commit(None, move |draft| {
+        let _ = ends.recv();
+        let email = EmailAddress::parse("bob@example.com").unwrap();
+        draft.put(State::Contact(Contact::imported(email, NOW, None, None)))
+    }));
+    hand_in(&mut stored).await;
+    drop(gather);
+    first.await.unwrap();
+    let answer = timeout(Duration::from_secs(30), undecided).await;
+    let own = StoreError::Unavailable("ledger: format 7 is not supported".to_owned());
+    assert_eq!(answer, Ok(Err(own)));
+    drop(end);
+    assert_eq!(stored.await, Ok(()));
+    assert_eq!(tuning.metrics.ledger.changes.get(), 1);
+}
+
+#[tokio::test]
 async fn a_change_that_panics_does_not_end_the_writer() {
     let (_root, store) = fresh().await;
     let failed = store.commit(None, |_draft| -> Result<(), Flaw> { panic!("on purpose") });

@@ -17,10 +17,11 @@ use super::mark::Mark;
 use super::record::{Flaw, Ledger};
 use super::shared_state::SharedState;
 
-/// Decides one change. Dropping it, or its reply, means to the caller that nothing was stored.
-pub(super) type PendingChange = Box<dyn FnOnce(&mut Draft<'_>) -> ChangeReply + Send>;
+/// Decides one change. Dropping it, or its reply, means to the caller that nothing was stored. If it cannot be decided,
+/// the caller gets that error at once, and there is no reply.
+pub(super) type PendingChange = Box<dyn FnOnce(&mut Draft<'_>) -> Option<ChangeReply> + Send>;
 
-/// Replies to one change when its batch is stored. A change that could not be decided fails on its own.
+/// Replies to one decided change when its batch is stored.
 pub(super) type ChangeReply = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
 /// The state of the writer.
@@ -92,7 +93,7 @@ impl LedgerWriter {
         let generation = self.shared.generation();
         let mut draft = Draft::new(&generation);
         for change in changes {
-            replies.push(change(&mut draft));
+            replies.extend(change(&mut draft));
         }
         if draft.is_empty() {
             return Ok(());
