@@ -17,7 +17,7 @@ use crate::domain::{
 use crate::ports::{ContactStore, ContactStream, ERASED_MAX, REFUSED_MS, StoreError};
 
 use super::connection::{DedicatedConnection, Parameters};
-use super::rows::{column, json_rows, ms, optional_instant, settings, state, unexpected};
+use super::rows::{column, json_rows, ms, settings, state, timestamp, unexpected};
 use super::store::{Change, LOCK_TIMEOUT, PostgresStore};
 
 /// Replaces the state of a contact that is still the expected one.
@@ -164,8 +164,8 @@ impl ContactStore for PostgresStore {
         let hashes: Parameters<'_> = &[(&hashes, Type::BYTEA_ARRAY)];
         let find = "SELECT max(refused_at) FROM tombstone WHERE address = ANY($1)";
         let rows = self.look_up(find, hashes).await?;
-        let refused_at = optional_instant(rows.first().ok_or_else(unexpected)?, 0)?;
-        let until = refused_at.map(|at| at.plus_ms(REFUSED_MS));
+        let refused_at: Option<_> = column(rows.first().ok_or_else(unexpected)?, 0)?;
+        let until = refused_at.map(|at| timestamp(at).plus_ms(REFUSED_MS));
         Ok(until.filter(|until| now < *until))
     }
 

@@ -12,9 +12,7 @@ use crate::domain::{
 use crate::ports::{DeliveryQueue, PageStream, StoreError, lease_ms};
 
 use super::connection::Parameters;
-use super::rows::{
-    bytes_column, column, instant, instant_column, json_rows, optional_instant, unexpected,
-};
+use super::rows::{bytes_column, column, instant, json_rows, timestamp, unexpected};
 use super::store::PostgresStore;
 
 /// Existing ones were added by an earlier run of the same statement.
@@ -156,7 +154,7 @@ impl DeliveryQueue for PostgresStore {
         let row = rows.first().ok_or_else(unexpected)?;
         Ok(QueueStanding {
             waiting: column::<i64>(row, 0)?.cast_unsigned(),
-            oldest: optional_instant(row, 1)?,
+            oldest: column::<Option<_>>(row, 1)?.map(timestamp),
             dead: column::<i64>(row, 2)?.cast_unsigned(),
             is_held: column(row, 3)?,
         })
@@ -172,10 +170,10 @@ fn delivery(row: &Row) -> Result<Delivery, StoreError> {
         email: email.map(EmailAddress::from_stored),
         body: column(row, "body")?,
         network: bytes_column(row, "network")?.map(LimitKey::from_bytes),
-        queued_at: instant_column(row, "queued_at")?,
-        due_at: instant_column(row, "due_at")?,
+        queued_at: timestamp(column(row, "queued_at")?),
+        due_at: timestamp(column(row, "due_at")?),
         attempts: column::<i32>(row, "attempts")?.cast_unsigned(),
         last_error: column(row, "last_error")?,
-        dead_at: optional_instant(row, "dead_at")?,
+        dead_at: column::<Option<_>>(row, "dead_at")?.map(timestamp),
     })
 }

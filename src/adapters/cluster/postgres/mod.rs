@@ -7,8 +7,8 @@
 //! | `link` | connections that are replaced when they fail, statements over them, availability for health and the log |
 //! | `error` | errors of the database, for a statement and for the operator |
 //! | `store` | the store behind the ports |
-//! | `contacts`, `deliveries`, `credentials` | the ports |
-//! | `maintenance` | creating and filling the tables, for `landing-api migrate` and `move`, and their upkeep; hourly counts |
+//! | `contacts`, `deliveries`, `credentials`, `counts` | the ports |
+//! | `maintenance` | creating and filling the tables, for `landing-api migrate` and `move`, and their upkeep |
 //! | `rows` | values of the domain as rows of JSON and as columns |
 //!
 //! **A change of a contact**, such as a sign-up, reads its state, decides by the rules of the domain, and writes the new
@@ -31,6 +31,7 @@
 mod address;
 mod connection;
 mod contacts;
+mod counts;
 mod credentials;
 mod deliveries;
 mod error;

@@ -171,7 +171,7 @@ pub(super) fn instant(at: Timestamp) -> SystemTime {
 }
 
 /// Instants before 1970, which only others can have written, become 1970.
-fn timestamp(at: SystemTime) -> Timestamp {
+pub(super) fn timestamp(at: SystemTime) -> Timestamp {
     let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp::from_ms(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
@@ -199,22 +199,6 @@ pub(super) fn column<T: FromSqlOwned>(
     index: impl RowIndex + Display,
 ) -> Result<T, StoreError> {
     row.try_get(index).map_err(|_other_type| unexpected())
-}
-
-/// A column with an instant.
-pub(super) fn instant_column(
-    row: &Row,
-    index: impl RowIndex + Display,
-) -> Result<Timestamp, StoreError> {
-    column(row, index).map(timestamp)
-}
-
-/// A column with an optional instant.
-pub(super) fn optional_instant(
-    row: &Row,
-    index: impl RowIndex + Display,
-) -> Result<Option<Timestamp>, StoreError> {
-    Ok(column::<Option<_>>(row, index)?.map(timestamp))
 }
 
 /// The error for a value that this program does not write.
