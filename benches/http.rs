@@ -1,4 +1,5 @@
-//! The real service beside bare hyper, which answers with the same body, on loopback, in one run: processor time, throughput and latency. Only the ratios mean anything on a shared machine:
+//! The real service beside bare hyper, which answers with the same body, and beside axum with a rate limit, on
+//! loopback, in one run: processor time, throughput and latency. Only the ratios mean anything on a shared machine:
 //! medians of those of each round.
 //!
 //! `cargo bench --bench http`, optionally with `-- ROUNDS SECONDS` (5 rounds of a second each). With `-- check` it
@@ -15,6 +16,8 @@
     reason = "a measurement prints, divides, and reads the clock"
 )]
 
+#[path = "support/rival.rs"]
+mod rival;
 mod support;
 
 use std::fs::File;
@@ -30,7 +33,8 @@ use support::{
 /// Keep-alive connections that ask at once.
 const CONNECTIONS: usize = 64;
 
-/// Set for the child that is bare hyper: the body to answer with.
+/// Set for a child: the server that it is, and the body to answer with.
+const CHILD: &str = "BENCH_CHILD";
 const CHILD_BODY: &str = "BENCH_CHILD_BODY";
 /// Set for it if it speaks TLS: the directory of the certificate.
 const CHILD_TLS: &str = "BENCH_CHILD_TLS";
@@ -53,6 +57,8 @@ struct Case {
     connects_anew: bool,
     /// Whether all speak TLS, with a whole handshake for each connection.
     speaks_tls: bool,
+    /// Whether axum is measured, too.
+    has_rival: bool,
 }
 
 const HEALTH: Case = Case {
@@ -61,10 +67,14 @@ const HEALTH: Case = Case {
     is_logged: false,
     connects_anew: false,
     speaks_tls: false,
+    has_rival: false,
 };
 
 const CASES: [Case; 8] = [
-    HEALTH,
+    Case {
+        has_rival: true,
+        ..HEALTH
+    },
     Case {
         name: "health, logged",
         is_logged: true,
@@ -105,7 +115,11 @@ const CASES: [Case; 8] = [
 
 #[tokio::main]
 async fn main() {
-    if let Ok(body) = std::env::var(CHILD_BODY) {
+    if let Ok(child) = std::env::var(CHILD) {
+        let body = std::env::var(CHILD_BODY).unwrap();
+        if child == AXUM {
+            return rival::serve(body).await;
+        }
         let body = Bytes::from(body);
         let tls = std::env::var_os(CHILD_TLS).map(|dir| tls::acceptor(dir.as_ref()));
         let answer = move |_| std::future::ready(Ok(json(body.clone())));
@@ -128,7 +142,10 @@ async fn main() {
     }
 }
 
-/// Measures both servers in turn. Gives the service's processor time in times of bare hyper's.
+const BARE: &str = "bare hyper";
+const AXUM: &str = "axum, governor";
+
+/// Measures the servers in turn. Gives the service's processor time in times of bare hyper's.
 async fn compare(case: &Case, rounds: u64, length: Duration) -> f64 {
     let (data_dir, log_dir) = (directory(), directory());
     let log_level = if case.is_logged { "info" } else { "warn" };
@@ -141,16 +158,21 @@ async fn compare(case: &Case, rounds: u64, length: Duration) -> f64 {
     });
     let service = Server::start_over(tls.clone(), command);
     let body = service.body((case.request)(0)).await;
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.env(CHILD_BODY, &body);
-    if case.speaks_tls {
-        command.env(CHILD_TLS, log_dir.path());
+    let child = |name: &'static str| {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.env(CHILD, name).env(CHILD_BODY, &body);
+        if case.speaks_tls {
+            command.env(CHILD_TLS, log_dir.path());
+        }
+        (name, Server::start_over(tls.clone(), command))
+    };
+    let mut servers = vec![child(BARE), ("landing-api", service)];
+    if case.has_rival {
+        servers.push(child(AXUM));
     }
-    let bare = Server::start_over(tls, command);
-    let servers = [("bare hyper", bare), ("landing-api", service)];
     let mut clients = Clients::on_all_cores(CONNECTIONS);
     clients.connects_anew = case.connects_anew;
-    let mut measured = [Vec::new(), Vec::new()];
+    let mut measured = vec![Vec::new(); servers.len()];
     for _ in 0..rounds {
         for ((_, server), rounds) in servers.iter().zip(&mut measured) {
             rounds.push(server.measure(clients, length, case.request).await);

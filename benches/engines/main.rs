@@ -1,4 +1,5 @@
-//! What the engines of several nodes cost the whole service, beside what they may cost. Only the ratios mean anything on a shared machine.
+//! What the engines of several nodes cost, beside what they may cost: Redis for a decision, and the whole
+//! service over both. Only the ratios mean anything on a shared machine.
 //!
 //! `cargo bench --bench engines`, optionally with `-- ROUNDS SECONDS` (3 rounds of 3
 //! seconds each). It needs `postgres`, `initdb`, `psql`, `pgbench` and `redis-server`, and starts and ends
@@ -18,6 +19,9 @@
     reason = "the tests of engines do more with what both share"
 )]
 
+#[path = "../../tests/engines/client.rs"]
+mod client;
+mod decisions;
 #[path = "../../tests/engines/engine.rs"]
 mod engine;
 #[path = "../../tests/it/fixtures.rs"]
@@ -44,5 +48,6 @@ async fn main() {
     let numbers: Vec<u64> = std::env::args().filter_map(|a| a.parse().ok()).collect();
     let rounds = numbers.first().copied().unwrap_or(3);
     let length = Duration::from_secs(numbers.get(1).copied().unwrap_or(3));
+    decisions::compare().await;
     service::compare(rounds, length).await;
 }

@@ -8,6 +8,8 @@ use std::time::Duration;
 use rustix::process::Signal;
 use tokio::time::Instant;
 
+use crate::client::{Call, Client, at_once};
+use crate::engine::until;
 use crate::nodes::{Nodes, Urls, contacts};
 use crate::postgres::Postgres;
 use crate::program::{landing_api, run, text};
@@ -26,6 +28,7 @@ const KNOWN: u64 = 10_000;
 const MOVED: usize = 1_000_000;
 
 /// Of every policy: each counts, and none refuses.
+const COUNT: u32 = 1_000_000_000;
 const COUNTING: [&str; 5] = [
     "--limit=default=1000000000/60s",
     "--limit=ip=1000000000/60s",
@@ -78,7 +81,9 @@ pub(crate) async fn compare(rounds: u64, length: Duration) {
     println!("\n{:<64} {:>8}   bound", "the service", "");
     requests(rounds, length).await;
     sign_ups(rounds, length).await;
+    window().await;
     hung(length).await;
+    record_back().await;
     moved().await;
 }
 
@@ -178,7 +183,30 @@ fn pgbench(postgres: &Postgres, length: Duration) -> f64 {
     rate.split(' ').next().unwrap().parse().unwrap()
 }
 
-/// What a Redis that hangs costs.
+/// How many of one identity's requests a window of 10,000 admits.
+async fn window() {
+    const COUNT: u32 = 10_000;
+    let flags = ["--limit=default=off", "--limit=ip=10000/10m"];
+    let setup = Setup::start(&flags).await;
+    let node = setup.node();
+    let address = node.address.to_string();
+    let answers = at_once(CONNECTIONS, |_, client: Client| {
+        let address = address.clone();
+        async move {
+            let mut admitted = 0_u32;
+            for _ in 0..400 {
+                let answer = client.send(&address, &Call::health()).await;
+                admitted += u32::from(answer.status == 200);
+            }
+            admitted
+        }
+    });
+    let admitted: u32 = answers.await.into_iter().sum();
+    let fullest = f64::from(admitted) / f64::from(COUNT);
+    row("fullest window, in times of its count", fullest, "1.00");
+}
+
+/// What a Redis that hangs costs, and how soon it decides again.
 async fn hung(length: Duration) {
     let setup = Setup::start(&COUNTING).await;
     let node = setup.node();
@@ -193,6 +221,42 @@ async fn hung(length: Duration) {
     hung.print("Redis hung");
     let p99 = hung.p99_us / healthy.p99_us;
     row("Redis hung: p99, in times of healthy", p99, "at most 1.5");
+    setup.redis.signal(Signal::CONT);
+    let address = node.address.to_string();
+    let seconds = seconds_until(async |client| {
+        let answer = client.send(&address, &Call::health()).await;
+        answer.quota("ip") == COUNT
+    });
+    row(
+        "Redis back: seconds until it decides",
+        seconds.await,
+        "at most 1.5",
+    );
+}
+
+/// How long it takes until `is_there`.
+async fn seconds_until(is_there: impl AsyncFn(&Client) -> bool) -> f64 {
+    let (client, begun) = (Client::new(), Instant::now());
+    until("it", async || is_there(&client).await).await;
+    begun.elapsed().as_secs_f64()
+}
+
+/// How soon a sign-up is taken once the record takes writes again.
+async fn record_back() {
+    let mut setup = Setup::start(&COUNTING).await;
+    let node = setup.node();
+    let address = node.address.to_string();
+    let sign_up = Call::sign_up("ada@example.com");
+    let client = Client::new();
+    setup.postgres.kill();
+    assert_eq!(client.send(&address, &sign_up).await.status, 503);
+    setup.postgres.restart().await;
+    let seconds = seconds_until(async |client| client.send(&address, &sign_up).await.status == 200);
+    row(
+        "record back: seconds until a sign-up is taken",
+        seconds.await,
+        "at most 2",
+    );
 }
 
 /// A data directory with a million contacts, moved.

@@ -1,4 +1,4 @@
-//! A list that grows: sign-ups with so many contacts there; the longest wait of
+//! A list that grows: sign-ups with so many contacts there, beside SQLite with as many rows; the longest wait of
 //! a sign-up beside what an operator does; memory, disk and the start.
 
 use std::fmt::Write as _;
@@ -14,12 +14,12 @@ use landing_api::adapters::ledger::LedgerStore;
 use landing_api::adapters::system::SystemEntropy;
 use landing_api::domain::contact::Contact;
 use landing_api::domain::email::EmailAddress;
-use landing_api::domain::time::Timestamp;
 use landing_api::ports::ContactStore;
 use tokio::task::spawn_blocking;
 
 use crate::process::{disk, memory, mib};
 use crate::row;
+use crate::sqlite::{self, NOW, Sqlite};
 use crate::support::{
     Clients, Measured, Server, directory, health, medians, ratio, service_command, sign_up,
     sign_up_of,
@@ -51,9 +51,10 @@ pub(crate) async fn run(sizes: &[u64]) {
 
 /// Measures with so many contacts there.
 async fn with(contacts: u64) {
-    let directory = directory();
-    let (path, number) = (directory.path(), grouped(contacts));
+    let (of_service, of_sqlite) = (directory(), directory());
+    let (path, number) = (of_service.path(), grouped(contacts));
     fill(path, contacts).await;
+    Sqlite::open(of_sqlite.path()).fill((0..contacts).map(known));
     let size = disk(&path.join("ledger.jsonl"));
     let all = disk(path);
     row(
@@ -62,7 +63,9 @@ async fn with(contacts: u64) {
         "nothing but the ledger",
     );
     let server = start(path, &format!("start with {number} after a clean stop")).await;
-    rates(&server, contacts).await;
+    let sqlite = sqlite::start(of_sqlite.path());
+    rates(&server, &sqlite, contacts).await;
+    drop(sqlite);
     compare_known(&server, contacts).await;
     let after = memory(&server);
     row(
@@ -94,11 +97,10 @@ async fn with(contacts: u64) {
 async fn fill(path: &Path, contacts: u64) {
     let data_dir = DataDir::open(path, &SystemEntropy).unwrap();
     let store = LedgerStore::open(&data_dir).unwrap();
-    let now = Timestamp::from_ms(1_700_000_000_000);
     for first in (0..contacts).step_by(FILLED_TOGETHER) {
         let rows = (first..contacts.min(first + FILLED_TOGETHER as u64)).map(|number| {
             let email = EmailAddress::parse(&known(number)).unwrap();
-            Contact::imported(email, now, None, None)
+            Contact::imported(email, NOW, None, None)
         });
         store.import(rows.collect(), false).await.unwrap();
     }
@@ -124,11 +126,12 @@ async fn start(path: &Path, what: &str) -> Server {
     server
 }
 
-/// Sign-ups of new addresses and of known ones, in turn.
-async fn rates(server: &Server, contacts: u64) {
+/// Sign-ups of new addresses, of known ones, and into SQLite, in turn.
+async fn rates(server: &Server, sqlite: &Server, contacts: u64) {
     let clients = Clients::on_one_thread(CONNECTIONS);
-    let (mut new, mut again) = (Vec::new(), Vec::new());
+    let (mut new, mut again, mut of_sqlite) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
+        of_sqlite.push(sqlite.measure(clients, ROUND, sign_up).await);
         new.push(server.measure(clients, ROUND, sign_up).await);
         if contacts > 0 {
             let request = move |number| sign_up_of(&known(number % contacts));
@@ -136,8 +139,13 @@ async fn rates(server: &Server, contacts: u64) {
         }
     }
     let number = grouped(contacts);
-    let line = of(&medians(&new));
-    row(&format!("new addresses, {number}"), &line, "");
+    let mut line = of(&medians(&new));
+    let _ = write!(
+        line,
+        "; {:.2} x SQLite's",
+        ratio(&new, &of_sqlite).per_second
+    );
+    row(&format!("new addresses, {number}"), &line, "3.5 x");
     if contacts > 0 {
         let mut line = of(&medians(&again));
         let _ = write!(line, "; {:.2} x new ones'", ratio(&again, &new).per_second);

@@ -1,8 +1,9 @@
 //! How the real service grows, as a table: memory when idle, with a million tracked identities and
-//! after they have expired; a list of contacts that grows; the binary.
+//! after they have expired; a list of contacts that grows; the binary. And a soak: a mixed load
+//! for as long as is asked, with a line every 30 seconds.
 //!
 //! `cargo bench --bench growth`, or `-- idle`, `-- identities`, `-- contacts`, `-- size` alone, or
-//! `-- contacts SIZE ...`. Data directories are made under `target/tmp`. Linux only.
+//! `-- contacts SIZE ...`, or `-- soak SECONDS`. Data directories are made under `target/tmp`. Linux only.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -17,6 +18,9 @@
 mod contacts;
 mod identities;
 mod process;
+mod soak;
+#[path = "../support/sqlite.rs"]
+mod sqlite;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -31,6 +35,7 @@ use process::memory;
 const SIZES: [u64; 3] = [0, 100_000, 1_000_000];
 
 fn main() {
+    sqlite::serve_if_asked();
     Runtime::new().unwrap().block_on(run());
 }
 
@@ -40,6 +45,11 @@ async fn run() {
         .skip(1)
         .filter(|word| !word.starts_with("--"))
         .collect();
+    if let [soak, seconds] = words.as_slice()
+        && soak == "soak"
+    {
+        return soak::run(Duration::from_secs(seconds.parse().unwrap())).await;
+    }
     let is_asked = |part: &str| words.is_empty() || words.iter().any(|word| word == part);
     println!("| What | Measured | Target |\n|---|---|---|");
     if is_asked("size") {

@@ -2,7 +2,8 @@
 //! and what comes of that. Linux only: processor time comes from `/proc`.
 //!
 //! A bench is its own peer: [`serve_bare`] runs in a second process of the same program, which an
-//! environment variable tells what it is. Nothing here uses the crate: that halves the time to link a bench.
+//! environment variable tells what it is. Nothing here uses the crate: without it a bench links in half
+//! the time. The peers `rival` and `sqlite` belong to the benches that measure them.
 #![allow(dead_code, reason = "no bench needs all of it")]
 
 pub(crate) mod tls;
