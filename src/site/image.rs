@@ -89,6 +89,11 @@ impl Image {
         format!("/picture.{}", self.ending)
     }
 
+    /// The image under `path`.
+    pub(super) fn document(&self, path: String) -> Document {
+        Document::single(path, self.media_type, self.bytes.clone())
+    }
+
     #[allow(
         clippy::wildcard_enum_match_arm,
         reason = "images of all other kinds are refused"
@@ -179,13 +184,8 @@ impl Images {
 
     /// Each image under a path of its own.
     pub(super) fn documents(&self) -> impl Iterator<Item = Document> {
-        self.0.iter().map(|(name, image)| {
-            Document::single(
-                format!("{FOLDER}{name}"),
-                image.media_type,
-                image.bytes.clone(),
-            )
-        })
+        let images = self.0.iter();
+        images.map(|(name, image)| image.document(format!("{FOLDER}{name}")))
     }
 }
 

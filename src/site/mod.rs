@@ -175,13 +175,7 @@ fn assets(facts: &SiteFacts, style: &str) -> Vec<Document> {
         Document::single("/favicon.ico", PNG, png),
     ];
     let picture = facts.picture.iter();
-    assets.extend(picture.map(|picture| {
-        Document::single(
-            picture.picture_path(),
-            picture.media_type,
-            picture.bytes.clone(),
-        )
-    }));
+    assets.extend(picture.map(|picture| picture.document(picture.picture_path())));
     assets
 }
 

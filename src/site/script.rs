@@ -13,24 +13,25 @@ use super::site_file::SiteError;
 
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// Each file of `data/` under its path on the site.
-macro_rules! modules {
+/// Each file of `data/` with its text.
+macro_rules! sources {
     ($($name:literal)+) => {
-        [$((concat!("/", $name), include_str!(concat!("../../data/", $name)))),+]
+        [$(($name, include_str!(concat!("../../data/", $name)))),+]
     };
 }
+pub(super) use sources;
 
-/// Path of the elements.
-const EMBED: &str = "/embed.js";
+/// Name of the elements.
+const EMBED: &str = "embed.js";
 
 /// The modules of the elements, each after those it imports.
-const PARTS: [(&str, &str); 8] = modules! {
+const PARTS: [(&str, &str); 8] = sources! {
     "embed/time.js" "embed/events.js" "embed/request.js" "embed/markdown.js" "embed/element.js"
     "embed/form.js" "embed/newsletter.js" "embed/chat.js"
 };
 
 /// The modules of the pages. They load the first, which imports the others and the elements.
-const MODULES: [(&str, &str); 5] = modules! {
+const MODULES: [(&str, &str); 5] = sources! {
     "site.js" "script/find.js" "script/forms.js" "script/page.js" "script/search.js"
 };
 
@@ -98,7 +99,7 @@ impl Scripts {
         let versioned_end = format!(".js?v={}\";", self.version);
         self.modules.iter().map(move |(path, text)| {
             let text = text.replace(".js\";", &versioned_end);
-            Document::single(*path, JAVASCRIPT, text)
+            Document::single(format!("/{path}"), JAVASCRIPT, text)
         })
     }
 }

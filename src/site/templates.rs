@@ -14,19 +14,12 @@ use super::document::fingerprint;
 use super::environment::{self, environment, statements};
 use super::facts::{self, SiteFacts};
 use super::image::{Images, PNG, SVG};
-use super::script::{Scripts, accented};
+use super::script::{Scripts, accented, sources};
 use super::site_file::{SiteError, SiteFile, name_in, page_and_language};
-
-/// Each file of `data/` with its text.
-macro_rules! sources {
-    ($($name:literal)+) => {
-        &[$(($name, include_str!(concat!("../../data/", $name)))),+]
-    };
-}
 
 /// The templates, by name; the extension decides how values are escaped. A template that an operator may not
 /// replace has a name that no file of theirs may have.
-const SOURCES: &[(&str, &str)] = sources! {
+const SOURCES: &[(&str, &str)] = &sources! {
     "index.md" "help.md" "help.de.md" "help.fr.md" "help.es.md" "confirmation.md"
     "confirmation.de.md" "confirmation.fr.md" "confirmation.es.md" "guide.md" "auth.md" "developers.md"
     "parts/embed_page.md" "problem.md" "parts/problems_page.md" "parts/introduction.md"

@@ -145,20 +145,15 @@ pub(super) fn publisher(host: &str) -> String {
     host.trim_matches(['[', ']']).replace(':', "-")
 }
 
-/// The name of the MCP server on a host: a namespace made of it, and one of our own.
+/// The name of the MCP server on a host. Its namespace is the host in reverse order, as in `com.example.api`, or an
+/// address as it is.
 pub(super) fn mcp_name(host: &str) -> String {
-    format!("{}/public-api", namespace(host))
-}
-
-/// The labels of `host` in reverse order, as in `com.example.api`; an address as it is.
-fn namespace(host: &str) -> String {
     let is_address = host.starts_with('[') || host.parse::<Ipv4Addr>().is_ok();
-    if is_address {
-        return publisher(host);
-    }
-    let mut labels: Vec<_> = host.split('.').collect();
-    labels.reverse();
-    labels.join(".")
+    let namespace = match is_address {
+        true => publisher(host),
+        false => host.rsplit('.').collect::<Vec<_>>().join("."),
+    };
+    format!("{namespace}/public-api")
 }
 
 #[cfg(test)]
@@ -174,7 +169,7 @@ mod tests {
             ("[::1]", "--1", "--1"),
         ] {
             assert_eq!(publisher(host), as_publisher);
-            assert_eq!(namespace(host), as_namespace);
+            assert_eq!(mcp_name(host), format!("{as_namespace}/public-api"));
         }
     }
 }

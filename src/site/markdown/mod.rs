@@ -135,7 +135,7 @@ impl<'a> Filter<'a> {
     }
 
     /// The replacement of `event`, which is at `range` of the source.
-    fn apply(&mut self, event: Event<'a>, range: Range<usize>) -> Option<Event<'a>> {
+    fn apply(&mut self, mut event: Event<'a>, range: Range<usize>) -> Option<Event<'a>> {
         match event {
             Event::InlineHtml(html) if html.starts_with("<!--") => {
                 self.edits.push((range, ""));
@@ -160,16 +160,11 @@ impl<'a> Filter<'a> {
                 (!self.is_in_comment).then_some(Event::Text(html))
             }
             Event::Start(Tag::Image {
-                link_type,
-                dest_url,
-                title,
-                id,
-            }) => Some(Event::Start(Tag::Image {
-                link_type,
-                dest_url: self.image_url(dest_url, range),
-                title,
-                id,
-            })),
+                ref mut dest_url, ..
+            }) => {
+                *dest_url = self.image_url(dest_url.clone(), range);
+                Some(event)
+            }
             Event::Start(Tag::Link { dest_url, .. }) if holds_content(&dest_url) => {
                 self.is_in_hidden_link = true;
                 None
