@@ -205,10 +205,15 @@ impl Exchange {
         let headers = &context.parts.headers;
         let credential = identity::identify(app.credentials(), now, headers, context.area).await;
         context.client.credential = credential.as_ref().ok().copied().flatten();
-        self.decision = admit::admit(app.meter(), now, &context.client).await?;
+        let (meter, client) = (app.meter(), &context.client);
+        let door = meter
+            .acquire(&admit::door_charges(meter, client), now)
+            .await?;
+        self.decision = door.decision;
         if self.decision.is_refused() && is_presented && context.client.credential.is_none() {
             // For the look-up. A failure only means that the next one is looked up, too.
-            let _ = admit::admit_network(app.meter(), now, &context.client).await;
+            let charges = admit::network_charges(meter, client);
+            let _ = meter.acquire(&charges, now).await;
         }
         self.admitted_endpoint(credential.map(drop))
     }

@@ -19,7 +19,9 @@ use parking_lot::Mutex;
 use rustix::fs::{StatVfs, statvfs};
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::{Channel, ChannelPause, Counted, Counts, Decision, PolicyName, Timestamp};
+use crate::domain::{
+    Channel, ChannelPause, Counted, Counts, Decision, PolicyName, Standing, Timestamp,
+};
 
 pub use self::values::{Counter, Histogram, Latest};
 use self::workers::WorkerMetrics;
@@ -307,26 +309,26 @@ impl Metrics {
 
     /// Records the charges of a request, or the policies that refused it.
     pub fn record_decision(&self, decision: &Decision) {
-        let is_refused = decision.is_refused();
-        let standings = decision.standings().iter();
-        for standing in standings.filter(|standing| standing.is_violated || !is_refused) {
-            self.count_charge(standing.policy, |policy| match is_refused {
-                true => &policy.refused,
-                false => &policy.admitted,
-            });
+        match decision.is_refused() {
+            true => self.count(decision.violated(), |policy| &policy.refused),
+            false => self.count(decision.standings(), |policy| &policy.admitted),
         }
     }
 
-    /// Records refunded charges to `policies`.
-    pub fn record_refund(&self, policies: impl Iterator<Item = PolicyName>) {
-        for policy in policies {
-            self.count_charge(policy, |policy| &policy.refunded);
-        }
+    /// Records refunded charges to the policies of `refunded`.
+    pub fn record_refund(&self, refunded: &Decision) {
+        self.count(refunded.standings(), |policy| &policy.refunded);
     }
 
-    fn count_charge(&self, policy: PolicyName, outcome: impl Fn(&PolicyMetrics) -> &Counter) {
-        if let Some(policy) = self.policies.get(policy as usize) {
-            outcome(policy).increase();
+    fn count<'a>(
+        &self,
+        standings: impl IntoIterator<Item = &'a Standing>,
+        outcome: fn(&PolicyMetrics) -> &Counter,
+    ) {
+        for standing in standings {
+            if let Some(policy) = self.policies.get(standing.policy as usize) {
+                outcome(policy).increase();
+            }
         }
     }
 

@@ -59,7 +59,8 @@ const BOUNDS_US: [u64; 14] = [
 pub struct Histogram {
     /// One more than there are bounds: the last bucket is unbounded.
     buckets: [Counter; BOUNDS_US.len() + 1],
-    sum_us: Counter,
+    /// Their sum in microseconds.
+    pub sum_us: Counter,
 }
 
 impl Histogram {
@@ -77,10 +78,5 @@ impl Histogram {
     pub fn buckets(&self) -> impl Iterator<Item = (Option<u64>, u64)> {
         let bounds = BOUNDS_US.into_iter().map(Some).chain([None]);
         bounds.zip(self.buckets.iter().map(Counter::get))
-    }
-
-    /// Their sum in microseconds.
-    pub fn sum_us(&self) -> u64 {
-        self.sum_us.get()
     }
 }

@@ -69,8 +69,9 @@ impl WorkerMetrics {
 
     /// The workers that ended and have not worked for a minute since.
     pub fn failing(&self) -> impl Iterator<Item = Worker> {
-        let is_failing = |health: &WorkerHealth| health.failing_since.lock().is_some();
-        let failing = self.all().filter(move |(_, health)| is_failing(health));
+        let failing = self
+            .all()
+            .filter(|(_, health)| health.failing_since.lock().is_some());
         failing.map(|(worker, _)| worker)
     }
 

@@ -99,5 +99,5 @@ fn distribution(histogram: &Histogram) -> Value {
         json!({ "le": bound, "count": count })
     });
     let buckets: Vec<_> = buckets.collect();
-    json!({ "buckets": buckets, "sum_s": seconds(histogram.sum_us()), "count": count })
+    json!({ "buckets": buckets, "sum_s": seconds(histogram.sum_us.get()), "count": count })
 }

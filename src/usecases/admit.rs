@@ -3,7 +3,7 @@
 use crate::domain::{
     AccessToken, ApiKey, Client, Decision, Fingerprint, KeyState, PolicyName, SecretKeys, Timestamp,
 };
-use crate::ports::{Admission, KeyIssuer, LimiterError, RevocationList, StoreError};
+use crate::ports::{Admission, KeyIssuer, RevocationList, StoreError};
 
 use super::meter::{Charges, Meter};
 
@@ -43,17 +43,8 @@ pub async fn authenticate(
 /// The policies that count every request.
 pub const EVERY_REQUEST: [PolicyName; 2] = [PolicyName::Default, PolicyName::Ip];
 
-/// Counts a request under the policies of [`EVERY_REQUEST`]. A refusal is a decision, not an error.
-pub async fn admit(
-    meter: Meter<'_>,
-    now: Timestamp,
-    client: &Client,
-) -> Result<Decision, LimiterError> {
-    let charges = door_charges(meter, client);
-    Ok(meter.acquire(&charges, now).await?.decision)
-}
-
-/// Like [`admit`], but only if the limiter is in this process; false if it is not. Writes to `decision`.
+/// Counts a request under the policies of [`EVERY_REQUEST`], if the limiter is in this process; false if it is not.
+/// Writes to `decision`.
 pub fn admit_now(
     meter: Meter<'_>,
     now: Timestamp,
@@ -67,7 +58,8 @@ pub fn admit_now(
     is_decided
 }
 
-fn door_charges<'a>(meter: Meter<'a>, client: &Client) -> Charges<'a> {
+/// The charges of a request to the policies of [`EVERY_REQUEST`].
+pub fn door_charges<'a>(meter: Meter<'a>, client: &Client) -> Charges<'a> {
     let [default, ip] = EVERY_REQUEST;
     let subjects = [(default, client.subject()), (ip, client.network_subject())];
     meter.charges(client.network, &subjects)
@@ -80,18 +72,8 @@ pub fn known_refusal(meter: Meter<'_>, now: Timestamp, client: &Client) -> Optio
     meter.limiter.known_refusal(charges.first()?, now)
 }
 
-/// Counts a request by its network alone. A refusal is a decision, not an error.
-pub async fn admit_network(
-    meter: Meter<'_>,
-    now: Timestamp,
-    client: &Client,
-) -> Result<Decision, LimiterError> {
-    let charges = network_charges(meter, client);
-    Ok(meter.acquire(&charges, now).await?.decision)
-}
-
-/// The charges to the client's network alone.
-fn network_charges<'a>(meter: Meter<'a>, client: &Client) -> Charges<'a> {
+/// The charges of a request to the client's network alone.
+pub fn network_charges<'a>(meter: Meter<'a>, client: &Client) -> Charges<'a> {
     let subjects = [(PolicyName::Ip, client.network_subject())];
     meter.charges(client.network, &subjects)
 }

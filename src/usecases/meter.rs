@@ -127,9 +127,7 @@ impl<'a> Meter<'a> {
         }
         match self.limiter.refund(receipt, self.clock.now()).await {
             Ok(refunded) => {
-                let standings = refunded.standings().iter();
-                let policies = standings.map(|standing| standing.policy);
-                self.metrics.record_refund(policies);
+                self.metrics.record_refund(&refunded);
                 decision.amend(&refunded);
             }
             Err(error) => tracing::warn!(%error, "a failed request stays charged"),
@@ -140,20 +138,16 @@ impl<'a> Meter<'a> {
     /// One charge for each subject under its policy, for a request from `network`. Disabled
     /// policies charge nothing.
     pub fn charges(&self, network: Network, subjects: &[(PolicyName, Subject<'_>)]) -> Charges<'a> {
-        let mut charges = Charges::new();
-        for &(policy, subject) in subjects {
-            let Some(quota) = self.policies.quota(policy) else {
-                continue;
-            };
+        let charges = subjects.iter().filter_map(|&(policy, subject)| {
             let is_shared = !matches!(subject, Subject::Everyone);
-            // No request has more charges than fit.
-            let _ = charges.try_push(Charge {
+            Some(Charge {
                 policy,
-                quota,
+                quota: self.policies.quota(policy)?,
                 key: LimitKey::new(self.key, policy, subject),
                 group: is_shared.then_some((network, self.key)),
-            });
-        }
-        charges
+            })
+        });
+        // No request has more charges than fit.
+        charges.take(POLICIES_PER_REQUEST_MAX).collect()
     }
 }
