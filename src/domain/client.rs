@@ -139,7 +139,7 @@ impl Subject<'_> {
                 key.hash16(&[b"sign-up", network.as_bytes(), email.as_str().as_bytes()])
             }
             Self::Mailbox(email) => key.hash16(&[b"mailbox", email.mailbox().as_bytes()]),
-            Self::Visitor(token) => key.hash16(&[b"visitor", &token.id]),
+            Self::Visitor(token) => key.hash16(&[b"visitor", token.as_bytes()]),
             Self::Prefix(network) => key.hash16(&[b"group", network.group().as_bytes()]),
             Self::Everyone => key.hash16(&[b"everyone"]),
         }
@@ -255,7 +255,7 @@ mod tests {
         let email = EmailAddress::parse("a@example.com").unwrap();
         let other = EmailAddress::parse("b@example.com").unwrap();
         let fingerprint = Fingerprint::from_bytes([3; 32]);
-        let token = QuotaToken::new([4; 16]);
+        let token = QuotaToken::from_bytes([4; 16]);
         let subjects = [
             Subject::Network(net.hashed(&secret)),
             Subject::Network(network("192.0.2.2").hashed(&secret)),

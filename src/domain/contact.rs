@@ -151,22 +151,18 @@ impl Contact {
     ) -> (Self, Subscription, Option<Delivery>) {
         let (token, notice) = (sign_up.leave_token, sign_up.notice.take());
         let Some(mut contact) = known else {
-            return (Self::created(sign_up), Subscription::Created, notice);
+            let at = sign_up.consent.at;
+            let contact = Self {
+                signers: Signers::from_iter([sign_up.origin]),
+                consent: Some(sign_up.consent),
+                confirmation: sign_up.is_to_be_confirmed.then(Confirmation::default),
+                ..Self::imported(sign_up.email, at, None, Some(token))
+            };
+            return (contact, Subscription::Created, notice);
         };
         let by_same_client = contact.renew(sign_up);
         let notice = notice.filter(|_| contact.leave_token == Some(token));
         (contact, Subscription::Renewed { by_same_client }, notice)
-    }
-
-    /// A contact created by a sign-up.
-    pub fn created(sign_up: SignUp) -> Self {
-        let (at, token) = (sign_up.consent.at, Some(sign_up.leave_token));
-        Self {
-            signers: Signers::from_iter([sign_up.origin]),
-            consent: Some(sign_up.consent),
-            confirmation: sign_up.is_to_be_confirmed.then(Confirmation::default),
-            ..Self::imported(sign_up.email, at, None, token)
-        }
     }
 
     /// A contact from elsewhere, such as another service's export.

@@ -68,16 +68,7 @@ impl Counts {
 
     /// The difference to an `earlier` reading.
     pub fn since(&self, earlier: &Self) -> Self {
-        let mut difference = Self::default();
-        for (counted, number) in self.iter() {
-            difference.add(counted, number.saturating_sub(earlier.get(counted)));
-        }
-        difference
-    }
-
-    /// True if all numbers are 0.
-    pub fn is_zero(&self) -> bool {
-        *self == Self::default()
+        Self::of(|counted| self.get(counted).saturating_sub(earlier.get(counted)))
     }
 
     /// Every counter and its number.
@@ -163,7 +154,7 @@ mod tests {
         let difference = later.since(&earlier);
         assert_eq!(difference.get(Counted::Keys), 3);
         assert_eq!(difference.get(Counted::Chats), 0);
-        assert!(later.since(&later).is_zero() && !difference.is_zero());
+        assert!(later.since(&later) == Counts::default() && difference != Counts::default());
         earlier.add_all(&difference);
         assert_eq!(earlier.get(Counted::Keys), 5);
         earlier.add(Counted::Keys, u64::MAX);

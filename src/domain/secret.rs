@@ -32,18 +32,17 @@ impl Secret {
     }
 
     fn keys_beside(&self, other: Option<&Self>) -> SecretKeys {
-        let derive = |context| self.derive(context);
         let derive_token = |context| TokenKey {
             current: self.derive(context),
             other: other.map(|other| other.derive(context)),
         };
         SecretKeys {
-            limiter: derive("landing-api 2026-11 limiter key"),
+            limiter: self.derive("landing-api 2026-11 limiter key"),
             quota_token: derive_token("landing-api 2026-11 quota cookie"),
             access_token: derive_token("landing-api 2026-11 access token"),
             client_secret: derive_token("landing-api 2026-11 client secret"),
-            origin: derive("landing-api 2026-11 sign-up origin"),
-            tombstone: derive("landing-api 2026-11 forgotten address"),
+            origin: self.derive("landing-api 2026-11 sign-up origin"),
+            tombstone: self.derive("landing-api 2026-11 forgotten address"),
         }
     }
 
@@ -242,7 +241,7 @@ mod tests {
             let text = format!("{first}\n{second}");
             SharedSecret::parse(text.as_bytes()).unwrap().keys()
         };
-        let visitor = QuotaToken::new([7; 16]);
+        let visitor = QuotaToken::from_bytes([7; 16]);
         let old = Secret::new([1; 32]).keys();
         let new = Secret::new([2; 32]).keys();
         let rotated = lines([2, 1]);

@@ -19,7 +19,7 @@
 use data_encoding::BASE32_NOPAD;
 
 use super::credential::Fingerprint;
-use super::macros::hidden;
+use super::macros::{bytes, hidden};
 use super::secret::{MacKey, TokenKey};
 use super::time::{DAY_MS, Timestamp};
 
@@ -74,11 +74,8 @@ impl Registration {
 
     /// True if `text` is the client secret. Compares in constant time, as BLAKE3's hashes do.
     pub fn has_secret(&self, text: &str, key: &TokenKey) -> bool {
-        let Some(bytes) = decode(CLIENT_SECRET, text) else {
-            return false;
-        };
-        let presented = blake3::Hash::from_bytes(bytes);
-        key.any(|key| self.secret(key) == presented)
+        let presented = decode(CLIENT_SECRET, text).map(blake3::Hash::from_bytes);
+        key.any(|key| Some(self.secret(key)) == presented)
     }
 
     /// From this instant on the client secret and all tokens are invalid.
@@ -172,34 +169,29 @@ impl AccessToken {
 
 /// A visitor of the assistant, by 128 random bits. The count stays on the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct QuotaToken {
-    pub(super) id: [u8; RANDOM_LEN],
-}
+pub struct QuotaToken([u8; RANDOM_LEN]);
+
+bytes!(QuotaToken: 16);
 
 impl QuotaToken {
-    /// A new visitor with this random id.
-    pub const fn new(id: [u8; RANDOM_LEN]) -> Self {
-        Self { id }
-    }
-
     /// The text given to the visitor.
     pub fn encode(&self, key: &TokenKey) -> String {
         let tag = self.tag(&key.current);
-        encode(QUOTA_TOKEN, &[&self.id[..], tag.as_bytes()].concat())
+        encode(QUOTA_TOKEN, &[&self.0[..], tag.as_bytes()].concat())
     }
 
     /// Parses a visitor's token; `None` unless [`QuotaToken::encode`] made it with this key.
     pub fn decode(text: &str, key: &TokenKey) -> Option<Self> {
         let bytes: [u8; QUOTA_TOKEN_LEN] = decode(QUOTA_TOKEN, text)?;
         let (id, tag) = bytes.split_first_chunk()?;
-        let token = Self { id: *id };
+        let token = Self(*id);
         let tag = blake3::Hash::from_bytes(tag.try_into().ok()?);
         // BLAKE3's hashes compare in constant time.
         key.any(|key| token.tag(key) == tag).then_some(token)
     }
 
     fn tag(&self, key: &MacKey) -> blake3::Hash {
-        key.hash(&[b"v1", &self.id])
+        key.hash(&[b"v1", &self.0])
     }
 }
 

@@ -87,7 +87,7 @@ impl RequestContext {
     pub(crate) fn visitor(&self) -> Option<QuotaToken> {
         let (app, is_program) = (self.app(), self.client.credential.is_some());
         let (is_https, key) = (app.settings.is_https(), &app.secrets.quota_token);
-        let new = || (!is_program).then(|| QuotaToken::new(random(&*app.entropy)));
+        let new = || (!is_program).then(|| QuotaToken::from_bytes(random(&*app.entropy)));
         identity::visitor(self.headers(), is_https, key).or_else(new)
     }
 

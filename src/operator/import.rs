@@ -121,7 +121,7 @@ pub(super) async fn import(mut request: OperatorRequest) -> Result<Answer, Opera
     while let Some(Ok(_)) = request.rows.next().await {}
     let mut counts = Counts::default();
     counts.add(Counted::Imports, report.created);
-    if !counts.is_zero()
+    if counts != Counts::default()
         && let Err(error) = app.counts.add(Hour::of(now), &counts).await
     {
         tracing::warn!(%error, "an import is missing from the hourly counts");

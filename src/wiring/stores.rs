@@ -288,8 +288,6 @@ fn no_windows() -> Arc<dyn RateLimiter> {
 fn keeping_all() -> Policies {
     let longest = Quota::new(Quota::COUNT_MAX, Quota::WINDOW_MS_MAX).ok();
     let mut policies = Policies::default();
-    for policy in PolicyName::ALL {
-        policies.set(policy, longest);
-    }
+    policies.configure(&PolicyName::ALL.map(|policy| (policy, longest)));
     policies
 }

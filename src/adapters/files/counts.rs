@@ -135,7 +135,7 @@ pub async fn record_hourly(
     while !stop.is_cancelled() {
         let _ = timeout(INTERVAL, stop.cancelled()).await;
         let new = metrics.not_yet_counted();
-        if new.is_zero() {
+        if new == Counts::default() {
             continue;
         }
         match counts.add(Hour::of(clock.now()), &new).await {

@@ -171,7 +171,7 @@ fn debug_output_names_nobody() {
 #[test]
 fn a_value_comes_back_as_the_visitor_it_was_made_for() {
     let key = Secret::new([1; 32]).keys().quota_token;
-    let token = QuotaToken::new([9; 16]);
+    let token = QuotaToken::from_bytes([9; 16]);
     let value = token.encode(&key);
     assert_eq!(value.len(), 80);
     assert_eq!(QuotaToken::decode(&value, &key), Some(token));
@@ -180,9 +180,9 @@ fn a_value_comes_back_as_the_visitor_it_was_made_for() {
 #[test]
 fn a_value_we_did_not_make_names_nobody() {
     let key = Secret::new([1; 32]).keys().quota_token;
-    let good = QuotaToken::new([9; 16]).encode(&key);
-    let foreign = QuotaToken::new([9; 16]).encode(&Secret::new([2; 32]).keys().quota_token);
-    let other = QuotaToken::new([8; 16]).encode(&key);
+    let good = QuotaToken::from_bytes([9; 16]).encode(&key);
+    let foreign = QuotaToken::from_bytes([9; 16]).encode(&Secret::new([2; 32]).keys().quota_token);
+    let other = QuotaToken::from_bytes([8; 16]).encode(&key);
     let swapped = format!("{}{}", &good[..29], &other[29..]);
     for bad in [
         foreign,

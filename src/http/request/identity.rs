@@ -217,8 +217,11 @@ mod tests {
     #[test]
     fn the_cookie_is_read_back_and_anything_else_is_a_stranger() {
         let key = Secret::new([1; 32]).keys().quota_token;
-        let token = QuotaToken::new([2; 16]);
-        let (good, second) = (token.encode(&key), QuotaToken::new([3; 16]).encode(&key));
+        let token = QuotaToken::from_bytes([2; 16]);
+        let (good, second) = (
+            token.encode(&key),
+            QuotaToken::from_bytes([3; 16]).encode(&key),
+        );
         for (is_https, value, is_read) in [
             (false, "assistant=GOOD", true),
             (false, "a=b; assistant=GOOD;c=d", true),

@@ -320,7 +320,7 @@ async fn only_who_has_left_gives_a_new_consent(store: &dyn ContactStore) {
 
 /// The contact of the first sign-up, to which the second gave its consent.
 fn again_of(first: &SignUp, second: &SignUp) -> Contact {
-    let mut contact = Contact::created(first.clone());
+    let (mut contact, ..) = Contact::signed_up(None, first.clone());
     contact.last_seen_at = second.consent.at;
     of_sign_up(&mut contact, second.clone());
     contact

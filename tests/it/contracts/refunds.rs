@@ -126,7 +126,7 @@ impl Desk {
             content: Content::parse("hello".to_owned()).unwrap(),
         };
         let conversation = Conversation::parse(vec![hello]).unwrap();
-        let visitor = Some(QuotaToken::new([visitor; 16]));
+        let visitor = Some(QuotaToken::from_bytes([visitor; 16]));
         let turn = ask_assistant::begin_turn(assistant, START, &client(host), visitor).await?;
         ask_assistant::answer(assistant, turn, &conversation, sink).await
     }
@@ -378,7 +378,7 @@ fn the_window_of_everyone_is_never_shared_and_all_others_may_be() {
     let desk = Desk::new();
     let limiter = limiter_in_memory();
     let network = Network::V4([192, 0, 2, 1]);
-    let visitor = QuotaToken::new([4; 16]);
+    let visitor = QuotaToken::from_bytes([4; 16]);
     for (subject, is_shared) in [
         (Subject::Everyone, false),
         (Subject::Network([9; 16]), true),
