@@ -16,7 +16,7 @@ use crate::adapters::files::data_dir::refuse_foreign;
 use crate::app::App;
 use crate::config::{Args, OutputForm};
 use crate::operator::operate;
-use crate::operator::operation::{Answer, Lines, OperatorRequest};
+use crate::operator::operation::{Answer, Lines, OperatorRequest, Params};
 use crate::operator::socket::{
     Failure, RequestHead, message_lines, read_head, read_rows, write_message,
 };
@@ -100,7 +100,7 @@ impl Client {
     ) -> Result<Lines<CommandError>, CommandError> {
         match &self.end {
             End::Here(app, _) => {
-                let mut request = OperatorRequest::new(Arc::clone(app), params.into());
+                let mut request = OperatorRequest::new(Arc::clone(app), Params(params));
                 request.rows = rows;
                 let answer = operate(operation, request).await;
                 let Answer(lines) = answer.map_err(Failure::from)?;
@@ -134,7 +134,7 @@ async fn ask_service(
     let (reader, mut writer) = stream.into_split();
     let head = RequestHead {
         operation: operation.to_owned(),
-        params: params.into(),
+        params: Params(params),
     };
     let mut lines = message_lines(reader);
     match write_message(&mut writer, &head, rows).await {

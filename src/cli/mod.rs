@@ -112,19 +112,15 @@ const README: &str = include_str!("../../README.md");
 /// Prints the handbook's file of `topic` unchanged, or the list of topics.
 fn handbook(topic: Option<&str>) -> Result<Done, CommandError> {
     let found = config::TOPICS.iter().find(|(name, _)| topic == Some(name));
-    match found {
-        Some((_, text)) => output::print(text.as_bytes()),
-        None => output::print(contents().as_bytes()),
+    if let Some((_, text)) = found {
+        return output::print(text.as_bytes());
     }
-}
-
-/// The rows of README's table, such as `| [install](data/handbook/install.md) | packages |`.
-fn contents() -> String {
+    // Of README's table, such as `| [install](data/handbook/install.md) | packages |`.
     let rows = README.lines().filter_map(|line| {
         let (_, row) = line.split_once("](data/handbook/")?;
         let (name, about) = row.strip_suffix(" |")?.split_once(".md) | ")?;
         Some(format!("{name:13}  {about}\n"))
     });
-    rows.chain(["\nlanding-api handbook TOPIC prints one.\n".to_owned()])
-        .collect()
+    let contents = rows.collect::<String>() + "\nlanding-api handbook TOPIC prints one.\n";
+    output::print(contents.as_bytes())
 }

@@ -4,34 +4,28 @@
 use std::io;
 use std::ops::RangeInclusive;
 
+use futures_util::future::select_all;
 use rustix::process::Signal as Other;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::outcome::CommandError;
 
 /// SIGTERM, SIGINT and SIGQUIT, caught from creation on.
-pub(super) struct StopSignals {
-    terminations: Signal,
-    interruptions: Signal,
-    quits: Signal,
-}
+pub(super) struct StopSignals([Signal; 3]);
 
 impl StopSignals {
     pub(super) fn new() -> io::Result<Self> {
-        Ok(Self {
-            terminations: signal(SignalKind::terminate())?,
-            interruptions: signal(SignalKind::interrupt())?,
-            quits: signal(SignalKind::quit())?,
-        })
+        Ok(Self([
+            signal(SignalKind::terminate())?,
+            signal(SignalKind::interrupt())?,
+            signal(SignalKind::quit())?,
+        ]))
     }
 
     /// Resolves at the next one.
     pub(super) async fn next(&mut self) {
-        tokio::select! {
-            _ = self.terminations.recv() => {}
-            _ = self.interruptions.recv() => {}
-            _ = self.quits.recv() => {}
-        }
+        let signals = self.0.iter_mut();
+        select_all(signals.map(|signal| Box::pin(signal.recv()))).await;
     }
 }
 

@@ -41,7 +41,7 @@ impl RequestContext {
     /// The context of a request whose head has not been read.
     pub(super) fn new(peer: &Arc<Peer>, parts: Parts) -> Self {
         Self {
-            id: peer.next_id(),
+            id: peer.ids.next(),
             area: Area::of(parts.uri.path()),
             head: Head::default(),
             client: peer.client,

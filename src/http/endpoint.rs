@@ -199,35 +199,30 @@ pub struct BodyRule {
 const FORM: &str = "application/x-www-form-urlencoded";
 
 impl BodyRule {
-    pub(crate) const fn json(kib_max: usize) -> Self {
+    const fn of(media_types: &'static [&'static str], kib_max: usize) -> Self {
         Self {
-            media_types: &["application/json"],
+            media_types,
             bytes_max: kib_max * 1024,
             refused: None,
         }
     }
 
+    pub(crate) const fn json(kib_max: usize) -> Self {
+        Self::of(&["application/json"], kib_max)
+    }
+
     pub(crate) const fn form(kib_max: usize) -> Self {
-        Self {
-            media_types: &[FORM],
-            ..Self::json(kib_max)
-        }
+        Self::of(&[FORM], kib_max)
     }
 
     /// Any body: its content doesn't matter.
     pub(crate) const fn any(kib_max: usize) -> Self {
-        Self {
-            media_types: &[],
-            ..Self::json(kib_max)
-        }
+        Self::of(&[], kib_max)
     }
 
     /// A form as sent by browsers.
     pub(crate) const fn html_form(kib_max: usize) -> Self {
-        Self {
-            media_types: &[FORM, "multipart/form-data"],
-            ..Self::json(kib_max)
-        }
+        Self::of(&[FORM, "multipart/form-data"], kib_max)
     }
 }
 

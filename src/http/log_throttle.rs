@@ -28,17 +28,12 @@ struct Interval {
 }
 
 impl LogThrottle {
-    /// For requests that are refused, free, or not served because a store is unavailable.
-    pub(crate) fn thousand_a_second() -> Self {
-        Self::new(1000, Duration::from_secs(1))
-    }
-
     /// For what anybody can cause with a connection.
     pub(crate) fn one_a_minute() -> Self {
         Self::new(1, Duration::from_secs(60))
     }
 
-    fn new(lines_max: u32, interval: Duration) -> Self {
+    pub(crate) fn new(lines_max: u32, interval: Duration) -> Self {
         Self {
             lines_max,
             interval,

@@ -11,7 +11,6 @@ use parking_lot::Mutex;
 use crate::domain::time::DAY_MS;
 use crate::domain::{Client, Pseudonym, Timestamp};
 
-use crate::http::RequestId;
 use crate::http::request::client_ip::ClientIp;
 use crate::http::request::request_id::RequestIds;
 use crate::http::state::ServerState;
@@ -24,7 +23,7 @@ pub struct Peer {
     /// The sender of requests without a forwarding header.
     pub(super) ip: ClientIp,
     pub(super) client: Client,
-    ids: RequestIds,
+    pub(super) ids: RequestIds,
     /// Today's name in the log, and its day.
     log_name: Mutex<Option<(u64, Pseudonym)>>,
 }
@@ -40,10 +39,6 @@ impl Peer {
             log_name: Mutex::default(),
             state: Arc::clone(state),
         })
-    }
-
-    pub(super) fn next_id(&self) -> RequestId {
-        self.ids.next()
     }
 
     /// The sender of a request that a proxy has forwarded, or is said to have.

@@ -316,11 +316,9 @@ impl Exchange {
             }
             Err(problem) => {
                 decision.merge(&problem.decision);
-                let reply = render::problem_reply(context, decision, &problem);
-                Reply {
-                    problem: Some(Box::new(problem)),
-                    ..reply
-                }
+                let mut reply = render::problem_reply(context, decision, &problem);
+                reply.problem = Some(Box::new(problem));
+                reply
             }
         };
         let mut response = reply.response;

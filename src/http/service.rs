@@ -5,14 +5,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::header::HeaderValue;
+use tokio_util::task::TaskTracker;
 
 use crate::app::App;
 use crate::site::Site;
 
+use crate::http::answer::documents::Documents;
 use crate::http::answer::render::Renderer;
 use crate::http::endpoints::Router;
+use crate::http::log_throttle::LogThrottle;
 use crate::http::request::body::BodyReader;
 use crate::http::request::client_ip::{ProxyWarnings, TrustedProxies};
+use crate::http::request::request_id::RequestIds;
+use crate::http::request::version::VERSION;
+use crate::http::server::shares::Shares;
 use crate::http::state::ServerState;
 use crate::http::{AllowedOrigins, Endpoint, Peer};
 
@@ -52,8 +58,27 @@ impl LandingService {
         let hsts = options
             .hsts_max_age_s
             .map(|age_s| format!("max-age={age_s}"));
-        let (origins, proxies) = (options.origins, options.proxies);
-        let state = ServerState::new(app, site, origins, proxies, options.id_seed);
+        let base_url = &app.settings.base_url;
+        let health = serde_json::json!({
+            "ok": true,
+            "service": app.settings.service_name,
+            "version": VERSION,
+            "documentation": format!("{base_url}/docs"),
+            "openapi": format!("{base_url}/openapi.json"),
+        });
+        let state = ServerState {
+            turns: app.model.turns_max().map(Shares::new),
+            app,
+            documents: Documents::new(&site.documents),
+            toolbox: site.toolbox.clone(),
+            templates: Arc::clone(&site.templates),
+            health: health.to_string().leak().as_bytes(),
+            unfinished: TaskTracker::new(),
+            origins: options.origins,
+            proxies: options.proxies,
+            ids: RequestIds::new(options.id_seed),
+            log_throttle: LogThrottle::new(1000, Duration::from_secs(1)),
+        };
         Self {
             renderer,
             router: Router::new(options.endpoints, state.documents.paths()),

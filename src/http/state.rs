@@ -5,7 +5,6 @@ use std::sync::Arc;
 use tokio_util::task::TaskTracker;
 
 use crate::app::App;
-use crate::site::Site;
 use crate::site::templates::Templates;
 use crate::site::tools::Toolbox;
 
@@ -14,7 +13,6 @@ use crate::http::answer::documents::Documents;
 use crate::http::log_throttle::LogThrottle;
 use crate::http::request::client_ip::TrustedProxies;
 use crate::http::request::request_id::RequestIds;
-use crate::http::request::version::VERSION;
 use crate::http::server::shares::Shares;
 
 #[derive(Debug)]
@@ -33,39 +31,8 @@ pub(crate) struct ServerState {
     pub(crate) origins: AllowedOrigins,
     pub(crate) proxies: TrustedProxies,
     pub(crate) ids: RequestIds,
+    /// For requests that are refused, free, or not served because a store is unavailable.
     pub(crate) log_throttle: LogThrottle,
     /// Permits for the turns that the model answers at once, if their number is bounded.
     pub(crate) turns: Option<Arc<Shares>>,
-}
-
-impl ServerState {
-    pub(super) fn new(
-        app: Arc<App>,
-        site: &Site,
-        origins: AllowedOrigins,
-        proxies: TrustedProxies,
-        id_seed: [u8; 16],
-    ) -> Self {
-        let base_url = &app.settings.base_url;
-        let health = serde_json::json!({
-            "ok": true,
-            "service": app.settings.service_name,
-            "version": VERSION,
-            "documentation": format!("{base_url}/docs"),
-            "openapi": format!("{base_url}/openapi.json"),
-        });
-        Self {
-            turns: app.model.turns_max().map(Shares::new),
-            app,
-            documents: Documents::new(&site.documents),
-            toolbox: site.toolbox.clone(),
-            templates: Arc::clone(&site.templates),
-            health: health.to_string().leak().as_bytes(),
-            unfinished: TaskTracker::new(),
-            origins,
-            proxies,
-            ids: RequestIds::new(id_seed),
-            log_throttle: LogThrottle::thousand_a_second(),
-        }
-    }
 }

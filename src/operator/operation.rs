@@ -87,7 +87,7 @@ pub(crate) fn json_lines<T: Serialize>(values: impl IntoIterator<Item = T>) -> i
 /// Parameters: the fields of a JSON object or of a form, each a string.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Params(Value);
+pub struct Params(pub Value);
 
 impl Params {
     /// The fields of a query or a form. The first one of a name counts.
@@ -144,12 +144,6 @@ impl Params {
     ) -> Result<Option<T>, OperatorError> {
         let value = self.text(name).map(parse).transpose();
         value.map_err(|error| OperatorError::Input(error.to_string()))
-    }
-}
-
-impl From<Value> for Params {
-    fn from(value: Value) -> Self {
-        Self(value)
     }
 }
 

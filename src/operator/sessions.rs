@@ -41,7 +41,7 @@ hidden!(Sessions, Session);
 
 /// An open session, by its token.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Session(String);
+pub(crate) struct Session(pub(crate) String);
 
 impl Sessions {
     /// No links and no sessions, for the page at `address`.
@@ -119,11 +119,6 @@ impl Sessions {
 }
 
 impl Session {
-    /// The value of the cookie.
-    pub(crate) fn token(&self) -> &str {
-        &self.0
-    }
-
     /// The path prefix of the session's pages and its cookie: one that no other service on this host knows. A
     /// cookie for `/` would be sent to all of them, whatever their port (RFC 6265, section 8.5). Only the owner of the
     /// cookie can derive it, so nobody else can send its forms, and the cookie can't be derived from it.
@@ -180,7 +175,7 @@ mod tests {
         let sessions = sessions();
         let session = sessions.open(&new_link(&sessions), NOW).unwrap();
         let links: Vec<_> = (0..TOKENS_MAX).map(|_| new_link(&sessions)).collect();
-        assert!(sessions.find(session.token(), NOW).is_some());
+        assert!(sessions.find(&session.0, NOW).is_some());
         assert!(!sessions.has_link(&links[0], NOW));
     }
 }

@@ -9,7 +9,7 @@ use landing_api::domain::blocked_network::BlockedNetwork;
 use landing_api::domain::credential::{ApiKey, KeyRecord};
 use landing_api::domain::time::Timestamp;
 use landing_api::operator::operate;
-use landing_api::operator::operation::{Answer, OperatorError, OperatorRequest};
+use landing_api::operator::operation::{Answer, OperatorError, OperatorRequest, Params};
 use landing_api::ports::{
     BlockList as _, ContactStore as _, KeyIssuer as _, RevocationList as _, StoreError,
 };
@@ -34,7 +34,7 @@ pub(crate) async fn ask_with(
     params: Value,
     rows: &str,
 ) -> Result<Value, OperatorError> {
-    let mut request = OperatorRequest::new(Arc::clone(app.shared_app()), params.into());
+    let mut request = OperatorRequest::new(Arc::clone(app.shared_app()), Params(params));
     let rows = vec![Ok(rows.to_owned().into())];
     request.rows = Box::pin(futures_util::stream::iter(rows));
     let Answer(lines) = operate(operation, request).await?;

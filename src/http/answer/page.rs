@@ -5,8 +5,7 @@ use hyper::header::{
     CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_TYPE, HeaderValue, REFERRER_POLICY, VARY,
 };
 use hyper::{HeaderMap, StatusCode};
-use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::domain::{Decision, Language};
 use crate::site::HTML;
@@ -18,8 +17,8 @@ use crate::http::request::negotiate;
 use crate::http::{Area, Problem, Reply, RequestContext, whole};
 
 /// What is rendered.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct WrittenPage<'a, V> {
+#[derive(Debug)]
+pub(crate) struct WrittenPage<'a> {
     pub(crate) status: StatusCode,
     pub(crate) language: Language,
     /// The template of what stands in the frame.
@@ -29,10 +28,10 @@ pub(crate) struct WrittenPage<'a, V> {
     /// Where the page can be read again, if it can.
     pub(crate) path: Option<&'a str>,
     /// What the layout uses.
-    pub(crate) values: V,
+    pub(crate) values: Value,
 }
 
-impl<V: Serialize> WrittenPage<'_, V> {
+impl WrittenPage<'_> {
     /// The page as an answer.
     ///
     /// # Errors

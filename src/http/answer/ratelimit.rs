@@ -1,8 +1,6 @@
 //! The rate-limit headers: three integers that every client understands, and the structured fields
 //! of draft-ietf-httpapi-ratelimit-headers-11.
 
-use std::iter;
-
 use arrayvec::ArrayVec;
 use hyper::header::{HeaderName, HeaderValue};
 
@@ -27,10 +25,8 @@ const PREPARED_NUMBERS: u64 = 2048;
 /// Makes the values of the headers.
 #[derive(Debug)]
 pub struct RateLimitHeaders {
-    /// The value of each small number.
+    /// The value of each small number. It has no reference count that all cores would share.
     numbers: Vec<HeaderValue>,
-    /// The count of each policy, and its value.
-    counts: Vec<(u32, HeaderValue)>,
     /// The policies that count every request. Most answers list no other.
     door_policies: Vec<(PolicyName, Quota)>,
     /// The value that lists them. It has no reference count that all cores would share.
@@ -45,11 +41,10 @@ impl RateLimitHeaders {
             door_policies.filter_map(|policy| Some((policy, policies.quota(policy)?)));
         let door_policies: Vec<_> = door_policies.collect();
         let list: &str = list(door_policies.iter().copied()).leak();
-        let quotas = PolicyName::ALL.map(|policy| policies.quota(policy));
-        let counts: Vec<_> = quotas.into_iter().flatten().map(Quota::count).collect();
+        let numbers = (0..PREPARED_NUMBERS).map(|number| number.to_string());
+        let numbers: &str = numbers.collect::<Vec<_>>().join(" ").leak();
         Self {
-            numbers: prepared(0..PREPARED_NUMBERS),
-            counts: iter::zip(counts.clone(), prepared(counts)).collect(),
+            numbers: numbers.split(' ').map(HeaderValue::from_static).collect(),
             door_policies,
             door_list: HeaderValue::from_static(list),
         }
@@ -84,20 +79,11 @@ impl RateLimitHeaders {
             // It is long enough for any policy and number.
             let _ = rate_limit.try_extend_from_slice(part);
         }
-        pass(self.count(binding.quota.count()));
+        pass(self.number(binding.quota.count().into()));
         pass(remaining);
         pass(reset_s);
         pass(value(&rate_limit));
         pass(self.list(decision));
-    }
-
-    /// The value of a policy's count.
-    fn count(&self, count: u32) -> HeaderValue {
-        let prepared = self
-            .counts
-            .iter()
-            .find(|(of_policy, _)| *of_policy == count);
-        prepared.map_or_else(|| self.number(count.into()), |(_, value)| value.clone())
     }
 
     fn list(&self, decision: &Decision) -> HeaderValue {
@@ -108,16 +94,6 @@ impl RateLimitHeaders {
         }
         value(list(counted).as_bytes())
     }
-}
-
-/// The values of `numbers`. They have no reference count that all cores would share.
-fn prepared<N: ToString>(numbers: impl IntoIterator<Item = N>) -> Vec<HeaderValue> {
-    let numbers: Vec<_> = numbers
-        .into_iter()
-        .map(|number| number.to_string())
-        .collect();
-    let numbers: &str = numbers.join(" ").leak();
-    numbers.split(' ').map(HeaderValue::from_static).collect()
 }
 
 /// The value of `RateLimit-Policy`.
@@ -136,6 +112,8 @@ fn value(text: &[u8]) -> HeaderValue {
 
 #[cfg(test)]
 mod tests {
+    use std::iter;
+
     use super::*;
     use crate::domain::{PolicyName, Quota, Standing, Usage};
     use crate::usecases::admit::EVERY_REQUEST;

@@ -200,7 +200,7 @@ impl AdminPage {
             .ok_or_else(|| forbidden("bad_link"))?;
         tracing::info!(page = "login", "operator");
         let mut response = answer::see_other(&format!("{}/", session.root()));
-        set_cookie(&mut response, &session, session.token(), SESSION_LIFETIME_S);
+        set_cookie(&mut response, &session, &session.0, SESSION_LIFETIME_S);
         Ok(response)
     }
 }

@@ -8,7 +8,7 @@ mod redirect;
 use hyper::StatusCode;
 use hyper::body::Bytes;
 use hyper::header::{CONTENT_SECURITY_POLICY, HeaderValue, LOCATION};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::domain::{EmailAddress, Language, SignUpWay};
 use crate::http::answer::documents::PAGE_POLICY;
@@ -201,7 +201,7 @@ fn form_page(
 /// there in anybody's name. The form may lead on to `origin`; Chromium applies the policy to redirects, too.
 fn in_any_frame(
     context: &RequestContext,
-    page: &WrittenPage<'_, Value>,
+    page: &WrittenPage<'_>,
     origin: &str,
 ) -> Result<Reply, Problem> {
     let mut reply = page.reply(&context.state().templates)?;
