@@ -60,6 +60,10 @@ impl Description {
 ///
 /// The description has the types of JSON, which are the JSON schema of YAML 1.2 (section 10.2): a plain scalar is a
 /// number, `true`, `false` or `null` where JSON says so, and a string otherwise.
+#[allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "the parser's events may be extended; the rest ends a collection or the document"
+)]
 fn next_value<'yaml>(
     events: &mut Parser<'yaml, impl BorrowedInput<'yaml>>,
 ) -> Result<Option<Value>, ScanError> {

@@ -134,7 +134,7 @@ fn doctor_takes_the_flags_of_the_running_service_unless_it_is_given_some() {
     let told = "cannot connect: Connection refused (os error 111)";
     check_line(&lines, "failed", "webhook", told);
     assert!(!lines.concat().contains("s3cret"), "{lines:?}");
-    check_line(&lines, "ok", "site", "all documents");
+    check_line(&lines, "ok", "site", "pages are valid");
     let lines = examine("check", dir.path(), &[], 0);
     check_line(&lines, "ok", "flags", "the running service's flags");
     check_line(&lines, "ok", "sign-ups", "is notified");

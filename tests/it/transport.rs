@@ -24,7 +24,6 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 
 use crate::harness::{PanickingModelClient, Setup, TestApp};
-use crate::mcp;
 
 pub(crate) const HEALTH: &str = "GET /api/v1/health HTTP/1.1\r\nHost: landing.example\r\n\r\n";
 
@@ -458,7 +457,7 @@ async fn a_panic_leaves_the_connection_alive() {
 
 #[tokio::test]
 async fn a_turn_stays_charged_when_the_client_hangs_up() {
-    for asked in [hello(), mcp::ask_on_the_wire()] {
+    for asked in [hello(), crate::mcp::ask_on_the_wire()] {
         for is_half in [false, true] {
             let (server, model, mut connection) =
                 waiting_turn(asked.clone(), ServerLimits::default()).await;
@@ -495,7 +494,7 @@ async fn a_head_that_is_cut_ends_the_connection_at_once() {
 #[tokio::test(start_paused = true)]
 async fn an_operation_past_its_deadline_is_503() {
     // Of a tool the result says so, and the door's limit is shown.
-    let (hello, tool) = (hello(), mcp::ask_on_the_wire());
+    let (hello, tool) = (hello(), crate::mcp::ask_on_the_wire());
     for (asked, expected, policy) in [(hello, 503, "assistant"), (tool, 200, "default")] {
         let (_server, _model, mut connection) = waiting_turn(asked, ServerLimits::default()).await;
         let (status, head, body) = connection.receive().await;

@@ -11,7 +11,7 @@ use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::Uri;
 use hyper::body::Bytes;
 use ring::hmac::{self, HMAC_SHA256};
-use serde_json::json;
+use serde_json::{Map, json};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
@@ -92,14 +92,18 @@ impl WebhookSender for WebhookClient {
         token: &LeaveToken,
         at: Timestamp,
     ) -> String {
-        let mut data = json!({});
+        let mut data = Map::new();
+        let mut insert = |name: &str, value: String| data.insert(name.to_owned(), value.into());
         if let Some(email) = email {
-            data["email"] = email.as_str().into();
+            insert("email", email.as_str().to_owned());
         }
         if self.direct.is_none() {
-            data["contact"] = contact_name(token).into();
+            insert("contact", contact_name(token));
             if let Some(base_url) = self.base_url.as_ref().filter(|_| email.is_some()) {
-                data["unsubscribe_url"] = format!("{base_url}/newsletter/leave/{token}").into();
+                insert(
+                    "unsubscribe_url",
+                    format!("{base_url}/newsletter/leave/{token}"),
+                );
             }
         }
         let (kind, timestamp) = (kind.as_str(), at.to_rfc3339());

@@ -56,7 +56,8 @@ fn certificates_and_keys_are_read_as_programs_write_them() {
         pair.open().unwrap_or_else(|why| panic!("{name}: {why}"));
     };
     let root = pem("CERTIFICATE", &authority.root);
-    let forms: [(&str, fn(&str) -> Vec<u8>); 6] = [
+    type Form = fn(&str) -> Vec<u8>;
+    let forms: [(&str, Form); 6] = [
         ("text around", |pem| [BAG, pem.as_bytes(), BAG].concat()),
         ("UTF-8 mark", |pem| format!("\u{feff}{pem}").into()),
         ("CR LF", |pem| pem.replace('\n', "\r\n").into()),
