@@ -104,13 +104,13 @@ async fn what_is_revoked_here_is_refused_at_once() {
         let change = async {
             assert_eq!(node.key().await, Ok(Some(false)));
             let revoked = node.keys.revoke(&key, START).await;
-            revoked.and(answer.clone())
+            revoked.and_then(|_| answer.clone())
         };
         assert_eq!(node.known_keys.revoke(key, change).await, answer);
         let change = async {
             assert_eq!(node.is_revoked(&registration).await, Ok(false));
             let revoked = node.revocations.revoke(&registration, START).await;
-            revoked.and(answer.clone())
+            revoked.and_then(|_| answer.clone())
         };
         let (known, print) = (&node.known_revocations, registration.fingerprint());
         assert_eq!(known.revoke(print, change).await, answer);
