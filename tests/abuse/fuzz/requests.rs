@@ -241,7 +241,8 @@ async fn part(target: &Target, random: &mut Random, trace: &Trace) {
         };
         if random.once_in(2) {
             let peers = ["10.0.0.1", "10.255.0.1", "192.0.2.1", "2001:db8::1"];
-            call = call.from(random.pick(&peers));
+            let peer = random.pick(&peers);
+            call = call.from(peer);
         }
         let reply = app.send(call).await;
         assert!(!reply.status.is_server_error(), "{}", reply.status);
