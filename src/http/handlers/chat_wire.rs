@@ -23,16 +23,19 @@ pub(super) const DEADLINE: Duration = Duration::from_secs(330);
 
 /// Responds with the numbers of the `assistant` policy. If it is off, the largest possible quota, unused.
 pub(super) fn quota_response(decision: &Decision) -> Value {
+    let [used, max, remaining] = numbers(decision);
+    json!({ "used": used, "max": max, "remaining": remaining })
+}
+
+fn numbers(decision: &Decision) -> [u32; 3] {
     let standing = decision.standing(PolicyName::Assistant);
-    let unused = (0, Quota::COUNT_MAX, Quota::COUNT_MAX);
-    let (used, max, remaining) = standing.map_or(unused, |standing| {
-        (
+    standing.map_or([0, Quota::COUNT_MAX, Quota::COUNT_MAX], |standing| {
+        [
             standing.used(),
             standing.quota.count(),
             standing.remaining(),
-        )
-    });
-    json!({ "used": used, "max": max, "remaining": remaining })
+        ]
+    })
 }
 
 /// Takes one of the concurrent turns of the client's network, then charges a turn. Dropping the share
@@ -58,15 +61,15 @@ pub(super) const HUNG_UP: &str = "the client hung up";
 
 /// The response of the API, or of its tool, which has no deprecated names.
 pub(super) fn chat_response(answered: &Answered, is_tool: bool) -> Value {
-    let quota = quota_response(&answered.decision);
+    let [used, max, remaining] = numbers(&answered.decision);
     let message = &answered.reply;
     json!({
         "message": message,
-        "used": quota["used"],
-        "max": quota["max"],
-        "remaining": quota["remaining"],
+        "used": used,
+        "max": max,
+        "remaining": remaining,
         "reply": (!is_tool).then_some(message),
-        "quota": (!is_tool).then_some(&quota),
+        "quota": (!is_tool).then(|| quota_response(&answered.decision)),
     })
 }
 

@@ -140,7 +140,7 @@ async fn doctor_tries_the_account_and_check_its_files() {
         let doctor = |words: &str| assert!(line("doctor", &account).contains(words), "{words}");
         check("No such file");
         write_private(&password, "hunter1");
-        check("are valid; doctor connects to it");
+        check("are valid; doctor tests the connection");
         doctor("535 5.7.8 wrong password");
         fs::write(&password, "hunter2").unwrap();
         doctor("the relay accepts the account");
