@@ -34,7 +34,7 @@ pub(crate) fn mix(index: u64) -> u64 {
 pub(crate) fn key(policy: PolicyName, index: u64) -> LimitKey {
     let hash = (u128::from(mix(index)) << 64) | u128::from(mix(!index));
     let mut bytes = hash.to_be_bytes();
-    bytes[0] = policy.tag();
+    bytes[0] = policy as u8;
     LimitKey::from_bytes(bytes)
 }
 

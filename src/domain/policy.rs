@@ -91,13 +91,6 @@ const PREFIX_POLICIES: [(PolicyName, PolicyName); 4] = [
     (PolicyName::MailAll, PolicyName::MailPrefix),
 ];
 
-impl PolicyName {
-    /// A stable number for stored keys: the position in the table.
-    pub const fn tag(self) -> u8 {
-        self as u8
-    }
-}
-
 names! {
     /// Key by which a policy groups requests, in words as in "the policy allows 10 in 60 seconds for each
     /// network".
@@ -199,7 +192,7 @@ impl Default for Policies {
 impl Policies {
     /// The quota of `policy`; `None` if it is off.
     pub fn quota(&self, policy: PolicyName) -> Option<Quota> {
-        self.0.get(usize::from(policy.tag())).copied().flatten()
+        self.0.get(policy as usize).copied().flatten()
     }
 
     /// Sets or removes each of `given`; the last one of a name counts. The policies by prefix follow those of
@@ -217,7 +210,7 @@ impl Policies {
 
     /// Sets or removes one policy.
     pub fn set(&mut self, policy: PolicyName, quota: Option<Quota>) {
-        if let Some(slot) = self.0.get_mut(usize::from(policy.tag())) {
+        if let Some(slot) = self.0.get_mut(policy as usize) {
             *slot = quota;
         }
     }
@@ -230,7 +223,7 @@ mod tests {
     #[test]
     fn tags_are_positions_in_the_table() {
         for (index, policy) in PolicyName::ALL.into_iter().enumerate() {
-            assert_eq!(usize::from(policy.tag()), index);
+            assert_eq!(policy as usize, index);
             assert_eq!(PolicyName::from_name(policy.as_str()), Some(policy));
             assert_eq!(
                 Policies::default().quota(policy),

@@ -46,7 +46,7 @@ pub(super) fn parse_key(text: &[u8]) -> Option<LimitKey> {
 pub(super) fn pattern(policy: Option<PolicyName>) -> String {
     policy.map_or_else(
         || format!("{PREFIX}*"),
-        |policy| format!("{PREFIX}{:02x}*", policy.tag()),
+        |policy| format!("{PREFIX}{:02x}*", policy as u8),
     )
 }
 
