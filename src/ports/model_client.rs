@@ -75,14 +75,14 @@ pub enum ModelError {
     #[error("model failed after it started: {0}")]
     Started(String),
     /// The visitor left while the model worked on the turn. It stays charged.
-    #[error("the reader has disconnected")]
-    Abandoned,
+    #[error(transparent)]
+    Abandoned(#[from] SinkClosed),
 }
 
 impl ModelError {
     /// True if the visitor's turn stays charged.
     pub const fn is_charged(&self) -> bool {
-        matches!(self, Self::Started(_) | Self::Abandoned)
+        matches!(self, Self::Started(_) | Self::Abandoned(_))
     }
 }
 
@@ -100,9 +100,3 @@ pub trait AnswerSink: Send + Sync {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the reader has disconnected")]
 pub struct SinkClosed;
-
-impl From<SinkClosed> for ModelError {
-    fn from(_closed: SinkClosed) -> Self {
-        Self::Abandoned
-    }
-}

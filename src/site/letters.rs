@@ -35,7 +35,7 @@ fn letter(
     let name = templates.source_in(language, SiteFile::CONFIRMATION);
     let values = context! { confirm_url => LetterContent::LINK };
     let filled = templates
-        .fill(language, &name, values)?
+        .fill(language, &name, values.clone())?
         .replace("\r\n", "\n");
     let wrong = |why: &str| SiteError::new(&name, why);
     let heading = filled
@@ -50,10 +50,7 @@ fn letter(
     if !body.contains(LetterContent::LINK) {
         return Err(wrong("must contain the link: {{ confirm_url }}"));
     }
-    let values = context! {
-        body,
-        confirm_url => LetterContent::LINK,
-    };
+    let values = context! { body, ..values };
     let text = templates.fill(language, "parts/confirmation.txt", values.clone())?;
     let html = templates.fill(language, "parts/confirmation.html", values)?;
     let html = accented(&html, settings.accent);

@@ -13,10 +13,6 @@ use super::site_file::SiteError;
 
 const NAME: &str = "openapi.yaml";
 const SOURCE: &str = include_str!("../../data/openapi.yaml");
-const MACROS: (&str, &str) = (
-    "parts/openapi.yaml",
-    include_str!("../../data/parts/openapi.yaml"),
-);
 
 const YAML: &str = "application/yaml";
 
@@ -39,7 +35,8 @@ impl Description {
         let mut syntax = SyntaxConfig::builder();
         syntax.line_statement_prefix("#%").line_comment_prefix("#!");
         let mut environment = environment(syntax)?;
-        environment.add_template(MACROS.0, MACROS.1)?;
+        let macros = include_str!("../../data/parts/openapi.yaml");
+        environment.add_template("parts/openapi.yaml", macros)?;
         let yaml = environment.render_named_str(NAME, SOURCE, context)?;
         let value = next_value(&mut Parser::new_from_str(&yaml))
             .map_err(|error| SiteError::new(NAME, error.to_string()))?;

@@ -184,10 +184,10 @@ async fn ask(
         Err(ModelError::NotStarted(_)) => &counters.not_started,
         Err(ModelError::Unusable(_)) => &counters.unusable,
         Err(ModelError::Started(_)) => &counters.failed,
-        Err(ModelError::Abandoned) => &counters.abandoned,
+        Err(ModelError::Abandoned(_)) => &counters.abandoned,
     };
     if let Err(error) = &reply
-        && *error != ModelError::Abandoned
+        && !matches!(error, ModelError::Abandoned(_))
     {
         let text = error.to_string();
         counters.last_error.set(LastError { at, text });
@@ -199,7 +199,7 @@ async fn ask(
 async fn refund(meter: Meter<'_>, charged: Admission, error: &ModelError) -> Decision {
     let Admission { decision, receipt } = charged;
     let receipt = match error {
-        ModelError::Started(_) | ModelError::Abandoned => return decision,
+        ModelError::Started(_) | ModelError::Abandoned(_) => return decision,
         ModelError::NotStarted(_) => receipt,
         ModelError::Unusable(_) => receipt.only(|policy| policy == PolicyName::Assistant),
     };

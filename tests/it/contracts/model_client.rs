@@ -3,7 +3,7 @@
 use landing_api::adapters::model::openai::Roots;
 use landing_api::adapters::model::{OpenAiModelClient, PassageModelClient};
 use landing_api::domain::chat::{Content, Conversation, MESSAGES_MAX, Passage, Role};
-use landing_api::ports::{ModelClient, ModelError};
+use landing_api::ports::{ModelClient, ModelError, SinkClosed};
 use tokio_util::sync::CancellationToken;
 
 use crate::openai::upstream::{Script, Upstream, piece};
@@ -70,7 +70,7 @@ async fn check(model: &dyn ModelClient) {
     assert_eq!(whole, reply(model, &hello).await);
     let closed = MemoryAnswerSink::closing_after(0);
     let error = model.reply(&hello, Some(&closed)).await.unwrap_err();
-    assert_eq!(error, ModelError::Abandoned);
+    assert_eq!(error, ModelError::Abandoned(SinkClosed));
 }
 
 fn passage(title: &str, text: &str) -> Passage {

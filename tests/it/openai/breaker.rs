@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use landing_api::adapters::model::OpenAiModelClient;
 use landing_api::adapters::model::openai::OpenAiSettings;
-use landing_api::ports::{AnswerSink, ModelClient as _, ModelError};
+use landing_api::ports::{AnswerSink, ModelClient as _, ModelError, SinkClosed};
 use serde_json::json;
 
 use crate::harness::Setup;
@@ -160,7 +160,7 @@ async fn the_first_byte_of_an_answer_ends_the_trial() {
             let sink = is_streamed.then_some(&sink as &dyn AnswerSink);
             text(&*asked, sink).await
         });
-        let mut answer = Err(ModelError::Abandoned);
+        let mut answer = Err(ModelError::Abandoned(SinkClosed));
         for _ in 0..100_000 {
             tokio::task::yield_now().await;
             answer = text(&*model, None).await;

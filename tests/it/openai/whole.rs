@@ -147,7 +147,7 @@ pub(crate) fn check_outcome(
         Err(ModelError::NotStarted(cause)) => ("not started", cause),
         Err(ModelError::Unusable(cause)) => ("unusable", cause),
         Err(ModelError::Started(cause)) => ("started", cause),
-        Err(ModelError::Abandoned) => panic!("nobody left"),
+        Err(ModelError::Abandoned(_)) => panic!("nobody left"),
     };
     assert_eq!(found, kind, "{about}: {cause}");
     assert!(cause.contains(text), "{cause} should have {text}");

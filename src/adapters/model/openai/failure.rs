@@ -61,7 +61,7 @@ pub(super) fn unusable(cause: impl Into<String>) -> ModelError {
 pub(super) fn paid(error: ModelError) -> ModelError {
     match error {
         ModelError::NotStarted(cause) | ModelError::Unusable(cause) => ModelError::Started(cause),
-        ModelError::Started(_) | ModelError::Abandoned => error,
+        ModelError::Started(_) | ModelError::Abandoned(_) => error,
     }
 }
 
