@@ -1,5 +1,6 @@
-// Checks the pages with third-party tools: axe-core on every kind of page, dark and light, on phone and
-// desktop, including the admin page, with reduced motion and in forced colours; Lighthouse on every kind of page.
+// Checks the pages with third-party tools: axe-core on every kind of page, including the admin page, light on phone
+// and desktop, dark on the phone with reduced motion, and in forced colours on the desktop; Lighthouse on every kind
+// of page.
 // The service is at BASE_URL, the browser at CHROMIUM.
 
 import { readFileSync } from "node:fs";
@@ -18,7 +19,8 @@ const DESK = { width: 1280, height: 900 };
 /** Who looks, and with what. */
 const LOOKS = [
   { colorScheme: "light", viewport: PHONE },
-  { colorScheme: "dark", viewport: DESK, reducedMotion: "reduce" },
+  { colorScheme: "light", viewport: DESK },
+  { colorScheme: "dark", viewport: PHONE, reducedMotion: "reduce" },
   { colorScheme: "dark", viewport: DESK, forcedColors: "active" },
 ];
 const CATEGORIES = ["performance", "accessibility", "best-practices", "seo", "agentic-browsing"];

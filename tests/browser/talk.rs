@@ -100,6 +100,8 @@ async fn a_conversation_is_heard_and_the_focus_is_never_lost() {
     page.intercept_with_events().await;
     page.ask("Hello?").await;
     page.until("window.feed").await;
+    // Events of kinds that are not known are passed over.
+    page.run("feed('event: thinking\\ndata: {}\\n\\n')").await;
     // Nobody can get into what is hidden from them.
     let url = page.client.current_url().await;
     let delta = json!({ "text": format!("See {url}docs for") }).to_string();

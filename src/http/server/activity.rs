@@ -339,12 +339,13 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn frames_that_keep_a_connection_alive_are_no_progress() {
+    async fn frames_that_keep_a_connection_alive_and_bytes_of_a_head_are_no_progress() {
         let activity = Activity::new(false);
         let idle = async {
             for _ in 0..2 {
                 tokio::time::sleep(REST / 3).await;
                 sent(&activity, PROGRESS_BYTES - 1);
+                activity.read(1).unwrap();
             }
             std::future::pending::<()>().await;
         };

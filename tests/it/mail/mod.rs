@@ -5,19 +5,22 @@ pub(crate) mod relay;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use landing_api::adapters::files::operator_file::PasswordFile;
 use landing_api::adapters::outbound::Roots;
 use landing_api::adapters::outbound::smtp::{SmtpMailSender, SmtpSettings};
-use landing_api::domain::{EmailAddress, Letter, LetterContent, RelaySecurity, Sender, mail};
-use landing_api::ports::{MailError, MailSender as _};
+use landing_api::domain::{
+    Channel, EmailAddress, Letter, LetterContent, RelaySecurity, Sender, mail,
+};
+use landing_api::ports::{MailError, MailSender as _, lease_ms};
 
 use crate::harness::NOW;
 use crate::program::private_dir;
 use crate::rows::rows;
 use crate::tls::{Authority, write_private};
 
-use self::relay::{Relay, Script, Then};
+use self::relay::{Received, Relay, Script, Then};
 
 fn to() -> EmailAddress {
     EmailAddress::parse("ada@example.com").unwrap()
@@ -143,7 +146,13 @@ async fn a_relay_that_cannot_be_reached_is_a_matter_of_the_account() {
 
 /// What becomes of a mail to a relay that is silent after this command, as soon as it is.
 async fn sent_to_silence(command: &'static str) -> Result<(), MailError> {
-    let relay = Relay::start(Script::saying(command, b"", Then::Hold)).await;
+    let script = Script::saying(command, b"", Then::Hold);
+    sent_to_silent(script).await.0
+}
+
+/// The same for a relay that may say something later, and what it received.
+async fn sent_to_silent(script: Script) -> (Result<(), MailError>, Received) {
+    let relay = Relay::start(script).await;
     let sender = in_clear(&relay);
     let mail = sender.write(&letter("Hello")).unwrap();
     let sent = tokio::spawn(async move { sender.send(&to(), &mail).await });
@@ -154,7 +163,7 @@ async fn sent_to_silence(command: &'static str) -> Result<(), MailError> {
     tokio::time::pause();
     let sent = sent.await.unwrap();
     tokio::time::resume();
-    sent
+    (sent, relay.received())
 }
 
 #[tokio::test]
@@ -172,6 +181,17 @@ async fn a_silent_relay_is_given_up_after_a_minute_and_with_a_message_after_ten(
     }
     // It has the mail.
     assert_eq!(sent_to_silence("QUIT").await, Ok(()));
+}
+
+#[tokio::test]
+async fn a_relay_that_takes_almost_ten_minutes_for_a_message_has_it_once() {
+    let late = Then::Late(Duration::from_secs(599));
+    let script = Script::saying(".", b"250 ok\r\n", late);
+    let (sent, received) = sent_to_silent(script).await;
+    assert_eq!(sent, Ok(()));
+    assert_eq!(received.messages.len(), 1, "{received:?}");
+    // Nor does another node take the email meanwhile.
+    assert!(lease_ms(Channel::Mail) > 2 * 600_000);
 }
 
 #[tokio::test]

@@ -3,13 +3,15 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
+use tokio::time::sleep;
 use tokio_rustls::TlsAcceptor;
 
-use self::Then::{GoOn, Hold, Repeat};
+use self::Then::{GoOn, Hold, Late, Repeat};
 
 /// The log-in that it accepts: ada, with the password hunter2.
 const LOGIN: &str = "AGFkYQBodW50ZXIy";
@@ -40,6 +42,8 @@ pub(crate) enum Then {
     Repeat,
     /// It says no more.
     Hold,
+    /// It says it after so long, and goes on.
+    Late(Duration),
 }
 
 /// More than the buffers of both sockets hold.
@@ -162,6 +166,10 @@ async fn converse(
             let message = line.trim_start_matches(".\n").to_owned();
             received.lock().unwrap().messages.push(message);
         }
+        if let Late(after) = then {
+            received.lock().unwrap().is_silent = true;
+            sleep(after).await;
+        }
         wire.write_all(&bytes).await?;
         while then == Repeat && received.lock().unwrap().repeated < REPEATED_MAX {
             wire.write_all(&bytes).await?;
@@ -172,7 +180,7 @@ async fn converse(
             std::future::pending::<()>().await;
         }
         let wants_tls = is("STARTTLS") && bytes.starts_with(b"220");
-        if then != GoOn || wants_tls || is("QUIT") {
+        if !matches!(then, GoOn | Late(_)) || wants_tls || is("QUIT") {
             return Ok(wants_tls);
         }
         line = match is("DATA") && bytes.starts_with(b"354") {

@@ -120,6 +120,9 @@ async fn every_tool_gives_what_it_says() {
             assert_eq!(&given[name], value, "{tool} {name}");
         }
     }
+    // Another network is not told that the address is there.
+    let stranger = app.given(subscribe().from("198.51.100.7")).await;
+    assert_eq!(stranger["alreadyExists"], false);
     assert_eq!(app.contacts.len(), 1);
 }
 

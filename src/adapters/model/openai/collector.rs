@@ -150,6 +150,7 @@ fn shown_text(part: &Value) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
@@ -232,5 +233,32 @@ mod tests {
         let usage = json!({"choices": [], "usage": {"total_tokens": 3}});
         let mut collector = Collector::new(false);
         assert_eq!(collector.add(&usage).ok(), Some(false));
+    }
+
+    proptest! {
+        #[test]
+        fn any_chunks_make_an_answer_or_a_failure(
+            chunks in prop::collection::vec(
+                r#"(\[|\{"(choices|delta|message|content|finish_reason|type|text)":){0,6}("x"|" "|7|null)"#,
+                0..8,
+            ),
+            is_choice: bool,
+        ) {
+            let mut collector = Collector::new(false);
+            for chunk in chunks {
+                let closing = chunk.chars().rev().filter_map(|char| match char {
+                    '[' => Some(']'),
+                    '{' => Some('}'),
+                    _ => None,
+                });
+                let closing: String = closing.collect();
+                let mut body: Value = serde_json::from_str(&(chunk + &closing)).unwrap();
+                if is_choice {
+                    body = json!({"choices": [body]});
+                }
+                let _failure = collector.add(&body);
+            }
+            prop_assert_eq!(collector.finish().is_ok(), !collector.text.is_empty());
+        }
     }
 }
