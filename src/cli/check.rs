@@ -58,7 +58,7 @@ pub(super) async fn check(
     let of_service = of_service.ok().flatten();
     let args = of_service.as_deref().unwrap_or(args);
     let settings = args.settings(args.listen);
-    let site = wiring::site(args, &settings, problem::pages());
+    let site = wiring::site(args, &settings, &problem::PAGES);
     let made = site.as_ref().map(|_site| "pages are valid");
     findings.add("site", made);
     if let Ok(site) = &site {

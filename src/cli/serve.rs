@@ -98,7 +98,7 @@ pub async fn serve_until_stopped(
         );
     }
     let interrupt = CancellationToken::new();
-    let site = wiring::site(args, &settings, problem::pages());
+    let site = wiring::site(args, &settings, &problem::PAGES);
     let site = site.map_err(ServeError::Flag)?;
     let model = wiring::model_client(args, &site, &interrupt).map_err(ServeError::Flag)?;
     listener::notify(None, "opening the stores");

@@ -35,7 +35,7 @@ fn parse(flags: &[&str]) -> Args {
 pub(crate) fn complaint(flags: &[&str]) -> String {
     let args = parse(flags);
     let stop = CancellationToken::new();
-    let opened = site(&args, &facts().settings, problem::pages())
+    let opened = site(&args, &facts().settings, &problem::PAGES)
         .and_then(|site| model_client(&args, &site, &stop))
         .and_then(|_client| newsletter_webhook(&args));
     let Err(line) = opened else {

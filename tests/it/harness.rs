@@ -245,7 +245,7 @@ fn site(facts: &SiteFacts, files: &[SiteFile], images: &[SiteImage]) -> Arc<Site
     if let Some((_, site)) = made.iter().find(|(known, _)| *known == name) {
         return Arc::clone(site);
     }
-    let site = Arc::new(Site::render(facts, problem::pages(), files, images).unwrap());
+    let site = Arc::new(Site::render(facts, &problem::PAGES, files, images).unwrap());
     made.push((name, Arc::clone(&site)));
     site
 }

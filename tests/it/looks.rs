@@ -209,7 +209,7 @@ fn without_developers_navigation_and_home_page_are_for_visitors_and_the_rest_is_
 #[test]
 fn the_page_of_errors_lists_every_code_with_its_page() {
     let page = document(&facts(), "/problems.md");
-    for problem in problem::pages() {
+    for problem in &problem::PAGES {
         let (code, status) = (&problem.code, &problem.status);
         let link = format!("| {status} | [`{code}`](http://127.0.0.1:8080/problems/{code}) | ");
         assert!(page.contains(&link), "{link}");

@@ -64,13 +64,13 @@ pub(crate) fn variants() -> Vec<SiteFacts> {
 
 /// The site that a service publishes.
 pub(crate) fn render(facts: &SiteFacts) -> Site {
-    Site::render(facts, problem::pages(), &[], &[]).unwrap()
+    Site::render(facts, &problem::PAGES, &[], &[]).unwrap()
 }
 
 /// The site with files of the operator's.
 pub(crate) fn render_with(facts: &SiteFacts, files: &[(&str, &str)]) -> Site {
     let files: Vec<_> = files.iter().map(|(name, text)| file(name, text)).collect();
-    Site::render(facts, problem::pages(), &files, &[]).unwrap()
+    Site::render(facts, &problem::PAGES, &files, &[]).unwrap()
 }
 
 /// A file of the operator's.
@@ -235,7 +235,7 @@ fn a_page_shows_html_as_text() {
         meaning: "See **this** <script>alert(1)</script>\n\n<hr>",
         resolution: "None.",
     };
-    let mut problems = problem::pages().to_vec();
+    let mut problems = problem::PAGES.to_vec();
     problems.push(odd);
     let site = Site::render(&facts, &problems, &[], &[]).unwrap();
     let page = text_at(&site, "/problems/odd");

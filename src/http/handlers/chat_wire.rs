@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use crate::domain::{
     Content, Conversation, Decision, MESSAGES_MAX, Message, PolicyName, Quota, QuotaToken, Role,
 };
-use crate::http::request::identity::quota_cookie;
 use crate::http::request::json;
 use crate::http::server::shares::Share;
 use crate::http::{Code, Errors, JsonValue, Problem, RequestContext, Unknown};
 use crate::ports::ModelError;
+use crate::site::facts::quota_cookie_name;
 use crate::usecases::ask_assistant::{self as usecase, Answered, ChatError, Turn};
 
 /// The endpoint's name in the log.
@@ -88,7 +88,9 @@ pub(super) fn set_cookie(
     let app = context.app();
     let quota = app.settings.policies.quota(PolicyName::Assistant)?;
     let (is_https, key) = (app.settings.is_https(), &app.secrets.quota_token);
-    let value = quota_cookie(&visitor?, is_https, key, quota.window_s());
+    let (name, max_age_s) = (quota_cookie_name(is_https), quota.window_s());
+    let (id, secure) = (visitor?.encode(key), if is_https { "; Secure" } else { "" });
+    let value = format!("{name}={id}; Max-Age={max_age_s}; Path=/; HttpOnly; SameSite=Lax{secure}");
     Some((SET_COOKIE, HeaderValue::try_from(value).ok()?))
 }
 

@@ -117,19 +117,6 @@ pub(crate) fn visitor(headers: &HeaderMap, is_https: bool, key: &TokenKey) -> Op
         .find_map(|value| QuotaToken::decode(value, key))
 }
 
-/// The `Set-Cookie` value of the quota cookie, valid for `max_age_s` seconds: an id of the visitor,
-/// `HttpOnly`, never a count.
-pub(crate) fn quota_cookie(
-    visitor: &QuotaToken,
-    is_https: bool,
-    key: &TokenKey,
-    max_age_s: u64,
-) -> String {
-    let (name, id) = (quota_cookie_name(is_https), visitor.encode(key));
-    let secure = if is_https { "; Secure" } else { "" };
-    format!("{name}={id}; Max-Age={max_age_s}; Path=/; HttpOnly; SameSite=Lax{secure}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

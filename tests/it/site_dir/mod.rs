@@ -40,7 +40,7 @@ fn render(files: &[(&str, &str)]) -> Result<Site, String> {
     let files: Vec<_> = files.iter().map(|(name, text)| file(name, text)).collect();
     let mut facts = facts();
     facts.settings.opt_in_ms = Some(DAY_MS);
-    let site = Site::render(&facts, problem::pages(), &files, &images());
+    let site = Site::render(&facts, &problem::PAGES, &files, &images());
     site.map_err(|error| error.to_string())
 }
 

@@ -60,13 +60,9 @@ impl Code {
     }
 }
 
-/// The page of every code, in the order of their names.
-pub const fn pages() -> &'static [ProblemPage] {
-    &PAGES
-}
-
-/// The table, read when the program is compiled.
-static PAGES: [ProblemPage; Code::ALL.len()] = read(include_str!("../../../../data/problems.txt"));
+/// The page of every code, in the order of their names. The table is read when the program is compiled.
+pub static PAGES: [ProblemPage; Code::ALL.len()] =
+    read(include_str!("../../../../data/problems.txt"));
 
 #[allow(clippy::indexing_slicing, reason = "a fault ends the compilation")]
 const fn read(table: &'static str) -> [ProblemPage; Code::ALL.len()] {
@@ -115,7 +111,7 @@ mod tests {
 
     #[test]
     fn the_table_has_the_codes_in_order_with_their_status() {
-        let of_table: Vec<_> = pages().iter().map(|page| page.code).collect();
+        let of_table: Vec<_> = PAGES.iter().map(|page| page.code).collect();
         assert_eq!(of_table, Code::ALL.map(Code::as_str));
         assert!(of_table.is_sorted());
         for code in Code::ALL {

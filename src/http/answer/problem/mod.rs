@@ -11,7 +11,7 @@ use crate::ports::LimiterError;
 
 use crate::http::{Area, RequestId};
 
-pub use code::{Code, pages};
+pub use code::{Code, PAGES};
 
 /// The type that draft-ietf-httpapi-ratelimit-headers-11, section 5, registers for 429.
 const QUOTA_EXCEEDED: &str = "https://iana.org/assignments/http-problem-types#quota-exceeded";
