@@ -36,7 +36,7 @@ use crate::http::handlers::health::{HEALTH, LIVEZ};
 use crate::http::peer::Peer;
 use crate::http::request::body::{self, BodyError};
 use crate::http::request::identity;
-use crate::http::request::version::{self, SERVICE_API_VERSION, VERSION};
+use crate::http::request::version::{DEPRECATION, SERVICE_API_VERSION, SUNSET, VERSION};
 use crate::http::service::LandingService;
 use crate::http::{Code, Endpoint, Problem, Reply, ReplyBody, RequestContext, whole};
 
@@ -350,7 +350,9 @@ impl LandingService {
             headers.insert(SERVICE_API_VERSION, HeaderValue::from_static(VERSION));
         }
         if let Some(sunset) = route.endpoint.and_then(|endpoint| endpoint.sunset) {
-            version::announce(sunset, headers);
+            // The value of the first drafts; RFC 9745 has a date.
+            headers.insert(DEPRECATION, HeaderValue::from_static("true"));
+            headers.insert(SUNSET, HeaderValue::from_static(sunset));
         }
         if route.is_document {
             cors::open(headers);

@@ -52,10 +52,9 @@ pub struct ModelReply {
 
 impl From<String> for ModelReply {
     fn from(text: String) -> Self {
-        let is_unanswered = false;
         Self {
             text,
-            is_unanswered,
+            is_unanswered: false,
         }
     }
 }

@@ -6,33 +6,33 @@ use std::fs;
 use std::path::Path;
 
 /// The most lines of all rooms.
-const TOTAL: usize = 31_329;
+const TOTAL: usize = 30_500;
 
 /// The most lines of a room. A file belongs to the longest of these paths that is a prefix of its own.
 const ROOMS: [(&str, usize); 23] = [
-    ("adapters", 580),
-    ("adapters/cluster", 2_760),
-    ("adapters/files", 1_570),
-    ("adapters/ledger", 2_910),
+    ("adapters", 560),
+    ("adapters/cluster", 2_640),
+    ("adapters/files", 1_500),
+    ("adapters/ledger", 2_860),
     ("adapters/limiter", 860),
-    ("adapters/model", 1_840),
-    ("adapters/outbound", 860),
-    ("adapters/tls", 620),
-    ("app.rs", 90),
-    ("cli", 2_610),
-    ("config", 1_380),
-    ("domain", 2_470),
-    ("http", 5_540),
+    ("adapters/model", 1_710),
+    ("adapters/outbound", 850),
+    ("adapters/tls", 600),
+    ("app.rs", 93),
+    ("cli", 2_580),
+    ("config", 1_340),
+    ("domain", 2_410),
+    ("http", 5_440),
     ("lib.rs", 14),
     ("main.rs", 99),
     ("metrics", 420),
-    ("operator", 1_750),
-    ("operator/page", 880),
-    ("ports", 430),
-    ("site", 2_190),
-    ("telemetry.rs", 190),
-    ("usecases", 1_220),
-    ("wiring", 580),
+    ("operator", 1_730),
+    ("operator/page", 860),
+    ("ports", 420),
+    ("site", 2_170),
+    ("telemetry.rs", 169),
+    ("usecases", 1_170),
+    ("wiring", 570),
 ];
 
 #[test]

@@ -203,11 +203,7 @@ impl RpcError {
         Self::new(StatusCode::OK, INVALID_PARAMS, message)
     }
 
-    pub(super) fn method_not_found(is_stateless: bool) -> Self {
-        let status = match is_stateless {
-            true => StatusCode::NOT_FOUND,
-            false => StatusCode::OK,
-        };
+    pub(super) fn method_not_found(status: StatusCode) -> Self {
         Self::new(status, METHOD_NOT_FOUND, "Method not found")
     }
 

@@ -65,7 +65,8 @@ async fn answer_message(
         // All tools are on one page.
         ("tools/list", _) => json!({ "tools": toolbox.tools }),
         ("tools/call", _) => call_tool(toolbox, &message, run, &mut ran).await?,
-        _ => return Err(RpcError::method_not_found(is_stateless)),
+        (_, true) => return Err(RpcError::method_not_found(StatusCode::NOT_FOUND)),
+        (_, false) => return Err(RpcError::method_not_found(StatusCode::OK)),
     };
     if is_stateless {
         if message.method != "tools/call" {
