@@ -270,7 +270,7 @@ mod tests {
     use std::future::pending;
 
     use serde_json::json;
-    use tokio::io::AsyncWriteExt as _;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
 
     use crate::adapters::outbound::Roots;
@@ -290,6 +290,7 @@ mod tests {
             let url = format!("http://{}/", listener.local_addr().unwrap());
             let hanging = async {
                 let (mut stream, _) = listener.accept().await.unwrap();
+                stream.read_u8().await.unwrap();
                 stream.write_all(sent.as_bytes()).await.unwrap();
                 pending::<()>().await;
             };
