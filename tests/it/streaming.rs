@@ -85,8 +85,9 @@ async fn the_embedded_model_streams_paragraphs() {
     let app = Setup::with_model(Arc::new(model)).start();
     let call = ask().body(r#"{"messages":[{"role":"user","content":"keys"}]}"#);
     let events = events_of(&app.send(call).await);
-    assert_eq!(events.len(), 4, "{events:?}");
-    let answer = "Keys are free.\n\nAsk for one.\n\nMore: http://127.0.0.1:8080/keys";
+    assert_eq!(events.len(), 5, "{events:?}");
+    let answer =
+        "**Keys**\n\nKeys are free.\n\nAsk for one.\n\nMore: [Keys](http://127.0.0.1:8080/keys)";
     assert_eq!(joined(&events), answer);
 }
 
