@@ -56,6 +56,9 @@ pub mod http;
 pub mod metrics;
 pub mod operator;
 pub mod ports;
+#[cfg(test)]
+#[path = "../tests/it/rows.rs"]
+mod rows;
 pub mod site;
 pub mod telemetry;
 pub mod usecases;

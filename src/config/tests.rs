@@ -8,6 +8,7 @@ use tracing::Level;
 
 use super::*;
 use crate::domain::{DAY_MS, Policies, PolicyName};
+use crate::rows::rows;
 
 fn load(flags: &[&str]) -> Result<Args, clap::Error> {
     let words = ["landing-api", "--data-dir", "var"];
@@ -43,13 +44,12 @@ fn invoke(words: &str) -> Result<Invocation, clap::Error> {
     Invocation::load(program.chain(words.split_whitespace()))
 }
 
-/// Checks rows of a wrong command line and a part of the message, after a bar.
-fn check_refused(rows: &str) {
-    for row in rows.trim().lines() {
-        let (words, part) = row.split_once(" | ").unwrap();
+/// Checks rows of a wrong command line and a part of the message.
+fn check_refused(table: &str) {
+    for [words, part] in rows(table) {
         let error = invoke(words).expect_err(words);
         let message = told(&error, words);
-        assert!(message.contains(part.trim()), "{words}: {message}");
+        assert!(message.contains(part), "{words}: {message}");
     }
 }
 
@@ -66,25 +66,47 @@ fn check_wrong(wrong: &str, others: &[&str]) {
     }
 }
 
+/// Flags that cannot be meant, and what is told.
+const MISTAKEN: &str = "
+--listen 8080                  | must be an address and a port, such as 127.0.0.1:8080
+--base-url example.com         | must be an absolute URL such as https://example.com
+--erp-url mailto:ada           | must be an absolute URL such as https://example.com
+--admin-listen 9090            | 127.0.0.1:8080
+--admin-listen 127.0.0.1       | 127.0.0.1:8080
+--admin-listen localhost:9090  | 127.0.0.1:8080
+--admin-listen=                | 127.0.0.1:8080
+--admin-listen=0.0.0.0:9090       | --admin-listen
+--admin-listen=192.0.2.1:9090     | ssh -L
+--admin-listen=[::]:9090          | ssh -L
+--admin-listen=[2001:db8::1]:9090 | ssh -L
+--https-domain=localhost | must be a full domain name
+--https-domain=*.a.example | must be a full domain name
+--https-domain=https://a.example | must be a full domain name
+--https-domain=a.example:443 | must be a full domain name
+--https-domain=192.0.2.1 | must be a full domain name
+--https-domain=a_b.example | must be a full domain name
+--https-domain=-a.example | must be a full domain name
+--https-domain= | must be a full domain name
+--acme-directory=https://a.example | --https-domain <NAME>
+--https-domain=a.example --acme-directory=http://a.example/dir | must be an https URL
+--https-domain=a.example --acme-directory=https://a:b@a.example/ | must not contain a user name or password
+--https-domain=a.example --tls-cert=a --tls-key=b | set only one of them
+--https-domain=a.example --base-url=https://b.example | the certificate covers no other host
+--https-domain=a.example --base-url=http://a.example | must be an https URL
+--https-domain=a.example --store=postgres://a@b/c --secret-file=/s | --https-domain cannot be used with --store
+--tls-cert=a | --tls-key <FILE>
+--tls-key=a | --tls-cert <FILE>
+--tls-cert=a --tls-key=b --base-url=http://a.example | must be an https URL
+--redirect-listen=127.0.0.1:0 | needs an https URL as --base-url
+--redirect-listen=127.0.0.1:0 --base-url=http://a.example | needs an https URL
+--redirect-listen=80 | must be an address and a port
+";
+
 #[test]
-fn what_an_address_looks_like_is_told_where_one_is_wrong() {
-    check_refused(
-        "
---data-dir d --listen 8080                  | must be an address and a port, such as 127.0.0.1:8080
---data-dir d --base-url example.com         | must be an absolute URL such as https://example.com
---data-dir d --erp-url mailto:ada           | must be an absolute URL such as https://example.com
-limits show --data-dir d --ip 192.0.2       | must be an IP address such as 203.0.113.7
---data-dir d --admin-listen 9090            | 127.0.0.1:8080
---data-dir d --admin-listen 127.0.0.1       | 127.0.0.1:8080
---data-dir d --admin-listen localhost:9090  | 127.0.0.1:8080
---data-dir d --admin-listen=                | 127.0.0.1:8080
-",
-    );
-    for address in ["0.0.0.0", "192.0.2.1", "[::]", "[2001:db8::1]"] {
-        let message = refusal(&[&format!("--admin-listen={address}:9090")]);
-        for part in ["--admin-listen", "ssh -L"] {
-            assert!(message.contains(part), "{address}: {message}");
-        }
+fn flags_that_cannot_be_meant_are_refused_with_what_to_do() {
+    for [flags, part] in rows(MISTAKEN) {
+        let message = refusal(&flags.split(' ').collect::<Vec<_>>());
+        assert!(message.contains(part), "{flags}: {message}");
     }
 }
 
@@ -325,6 +347,7 @@ limits --data-dir d reset                           | --all
 limits --data-dir d reset --policy newsleter        | [possible values: default, ip
 limits --data-dir d reset --all --ip 127.0.0.1      | cannot be used with
 limits --data-dir d show --ip localhost             | --ip
+limits --data-dir d show --ip 192.0.2               | must be an IP address such as 203.0.113.7
 limits --data-dir d show --key k --email ada@example.com | cannot be used with
 limits --data-dir d show --ip ::1 --email ada       | must be an email address
 limits --data-dir d show --top 256                  | 0..=255
@@ -375,28 +398,28 @@ fn help_names_every_flag_and_the_rule_of_its_variable() {
     assert!(help.lines().count() <= 330, "{}", help.lines().count());
 }
 
+/// Flags, the address of the socket, and the public origin. Each of several nodes may speak TLS.
+const ORIGINS: &str = "
+                                                      | 127.0.0.1:8080 | http://127.0.0.1:8080
+                                                      | [::1]:80       | http://[::1]:80
+                                                      | 0.0.0.0:8080   | http://localhost:8080
+                                                      | [::]:8080      | http://localhost:8080
+                                                      | 192.0.2.1:443  | http://192.0.2.1:443
+--base-url https://Example.com:443                    | 0.0.0.0:1      | https://example.com
+--base-url https://bücher.example                     | 0.0.0.0:1      | https://xn--bcher-kva.example
+--base-url http://192.0.2.1:81                        | 0.0.0.0:1      | http://192.0.2.1:81
+--base-url http://[2001:db8::1]                       | 0.0.0.0:1      | http://[2001:db8::1]
+--base-url http://localhost                           | 0.0.0.0:1      | http://localhost
+--tls-cert=a --tls-key=b                              | 192.0.2.1:443  | https://192.0.2.1:443
+--tls-cert=a --tls-key=b --store=postgres://ada@db.example/landing --secret-file=c | 192.0.2.1:443 | https://192.0.2.1:443
+--tls-cert=a --tls-key=b --base-url=https://a.example | 192.0.2.1:443  | https://a.example
+";
+
 #[test]
-fn the_public_origin_follows_the_socket_unless_named() {
-    let silent = args("");
-    for (bound, origin) in [
-        ("127.0.0.1:8080", "http://127.0.0.1:8080"),
-        ("[::1]:80", "http://[::1]:80"),
-        ("0.0.0.0:8080", "http://localhost:8080"),
-        ("[::]:8080", "http://localhost:8080"),
-    ] {
-        let settings = silent.settings(bound.parse().unwrap());
-        assert_eq!(settings.base_url, origin);
-    }
-    for (typed, origin) in [
-        ("https://Example.com:443", "https://example.com"),
-        ("https://bücher.example", "https://xn--bcher-kva.example"),
-        ("http://192.0.2.1:81", "http://192.0.2.1:81"),
-        ("http://[2001:db8::1]", "http://[2001:db8::1]"),
-        ("http://localhost", "http://localhost"),
-    ] {
-        let args = args(&format!("--base-url {typed}"));
-        let settings = args.settings("0.0.0.0:1".parse().unwrap());
-        assert_eq!(settings.base_url, origin);
+fn the_public_origin_follows_the_socket_unless_named_and_is_https_with_tls() {
+    for [flags, bound, origin] in rows(ORIGINS) {
+        let settings = args(flags).settings(bound.parse().unwrap());
+        assert_eq!(settings.base_url, origin, "{flags} {bound}");
     }
 }
 
@@ -479,29 +502,23 @@ fn params(flags: &[&str]) -> Vec<(String, Value)> {
 }
 
 #[test]
-fn model_parameters_are_json_and_may_be_repeated() {
-    let options = r#"options={"a":[1,2]}"#;
-    let found = params(&["--model-param=max_tokens=400", "--model-param", options]);
-    let (number, object) = (json!(400), json!({"a": [1, 2]}));
-    assert_eq!(
-        found,
-        [
-            ("max_tokens".to_owned(), number),
-            ("options".to_owned(), object)
-        ]
-    );
-}
-
-#[test]
-fn a_variable_has_a_model_parameter_on_each_line() {
+fn model_parameters_are_json_one_a_flag_or_a_line_of_a_variable() {
     let expected = [
         ("a", json!(1)),
         ("b", json!({"c": [1, 2]})),
         ("d", json!(null)),
     ];
     let expected = expected.map(|(name, value)| (name.to_owned(), value));
-    let several = "--model-param=a=1\nb={\"c\":[1,2]}\nd=null";
-    assert_eq!(params(&[several]), expected);
+    let lines = "--model-param=a=1\nb={\"c\":[1,2]}\nd=null";
+    let object = r#"b={"c":[1,2]}"#;
+    let flags = [
+        "--model-param=a=1",
+        "--model-param",
+        object,
+        "--model-param=d=null",
+    ];
+    assert_eq!(params(&[lines]), expected);
+    assert_eq!(params(&flags), expected);
     let others = "|\n|a=|a=\n|a=1 b=2|a={} b=2|a={}b=2|a=1,b=2|a=1\nb|a=1\nb=|a=1\nmodel=\"x\"|n=2|a=1\na=2|\
                   a=1\nb=2\na=1|a=1\n=2|a={\n\"x\": 1\nb=2";
     for bad in others.split('|') {
@@ -524,13 +541,17 @@ fn commands(command: &clap::Command, words: &str, found: &mut Vec<(String, clap:
 }
 
 #[test]
-fn help_fits_80_columns_and_every_command_has_an_example() {
+fn help_fits_80_columns_and_every_command_has_a_description_of_its_own_and_an_example() {
     let mut root = command();
     root.build();
     let mut found = Vec::new();
     commands(&root, "landing-api", &mut found);
     assert!(found.len() > 20, "{}", found.len());
+    let mut seen = HashMap::new();
     for (words, mut command) in found {
+        let about = command.get_about().map(ToString::to_string);
+        let other = seen.insert(about.unwrap(), words.clone());
+        assert_eq!(other, None, "{words}");
         for help in [command.render_help(), command.render_long_help()] {
             let help = help.to_string();
             let wide = help.lines().find(|line| line.chars().count() > 80);
@@ -540,20 +561,6 @@ fn help_fits_80_columns_and_every_command_has_an_example() {
         let help = command.render_help().to_string();
         let is_group = command.has_subcommands() && words != "landing-api";
         assert!(is_group || help.contains(&example), "{words}: {help}");
-    }
-}
-
-#[test]
-fn no_two_commands_have_the_same_description() {
-    let mut root = command();
-    root.build();
-    let mut found = Vec::new();
-    commands(&root, "landing-api", &mut found);
-    let mut seen = HashMap::new();
-    for (words, command) in found {
-        let about = command.get_about().map(ToString::to_string);
-        let other = seen.insert(about.unwrap(), words.clone());
-        assert_eq!(other, None, "{words}");
     }
 }
 
@@ -606,26 +613,6 @@ fn every_text_of_the_help_belongs_to_a_command() {
                 below.unwrap_or_else(|| panic!("data/help/examples.txt: {heading} is no command"));
         }
         assert!(command.get_after_help().is_some(), "{heading}");
-    }
-}
-
-#[test]
-fn each_of_several_nodes_may_speak_tls_and_addresses_are_https_then() {
-    let shared = "--store=postgres://ada@db.example/landing --secret-file=c";
-    for (flags, url) in [
-        (
-            &*format!("--tls-cert=a --tls-key=b {shared}"),
-            "https://192.0.2.1:443",
-        ),
-        ("--tls-cert=a --tls-key=b", "https://192.0.2.1:443"),
-        ("", "http://192.0.2.1:443"),
-        (
-            "--tls-cert=a --tls-key=b --base-url=https://a.example",
-            "https://a.example",
-        ),
-    ] {
-        let settings = args(flags).settings("192.0.2.1:443".parse().unwrap());
-        assert_eq!(settings.base_url, url, "{flags}");
     }
 }
 

@@ -55,7 +55,9 @@ fn imports_run_one_way() {
         let found = layers.find(|[name, _]| *name == layer(from));
         let [_, allowed] = found.unwrap_or_else(|| panic!("{from} is in an unknown layer"));
         let is_allowed = allowed.split(' ').any(|name| name == layer(to));
-        assert!(is_allowed, "{from} must not import {to}");
+        // There is what all unit tests use.
+        let is_help = import.is_for_tests && to == "lib.rs";
+        assert!(is_allowed || is_help, "{from} must not import {to}");
     }
 }
 

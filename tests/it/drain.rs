@@ -252,14 +252,6 @@ async fn a_stop_waits_for_a_reader_that_does_not_read_no_longer_than_for_others(
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_of_which_some_is_read_is_no_idle_connection() {
-    let server = server().await;
-    let (_sender, length, body) = long_answer(&server).await;
-    let rest = ServerLimits::default().idle_deadline / 2;
-    assert_eq!(read_slowly(body, rest).await, length);
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_connection_idles_only_since_the_last_of_its_answer_has_gone() {
     let server = server().await;
     let (_sender, length, _body) = long_answer(&server).await;

@@ -151,8 +151,13 @@ pub(crate) struct Provider {
     accepting: JoinHandle<()>,
 }
 
+/// Makes the script of a request.
+type Answer = dyn Fn(&Received) -> Script + Send + Sync;
+
 struct State {
     scripts: Mutex<VecDeque<Script>>,
+    /// In place of scripts that were written before.
+    answer: Option<Box<Answer>>,
     requests: Mutex<Vec<Received>>,
     /// One for each request that has come.
     arrivals: Semaphore,
@@ -171,7 +176,8 @@ impl State {
     }
 
     fn is_next(&self, then: Then) -> bool {
-        self.scripts.lock().unwrap()[0].then == then
+        let scripts = self.scripts.lock().unwrap();
+        scripts.front().is_some_and(|script| script.then == then)
     }
 }
 
@@ -185,10 +191,27 @@ impl Provider {
         scripts: impl IntoIterator<Item = Script>,
         tls: Option<TlsAcceptor>,
     ) -> Self {
+        Self::start_on(scripts.into_iter().collect(), None, tls).await
+    }
+
+    /// Answers each request as `answer` says.
+    pub(crate) async fn answering(
+        answer: impl Fn(&Received) -> Script + Send + Sync + 'static,
+        tls: TlsAcceptor,
+    ) -> Self {
+        Self::start_on(VecDeque::new(), Some(Box::new(answer)), Some(tls)).await
+    }
+
+    async fn start_on(
+        scripts: VecDeque<Script>,
+        answer: Option<Box<Answer>>,
+        tls: Option<TlsAcceptor>,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let state = Arc::new(State {
-            scripts: Mutex::new(scripts.into_iter().collect()),
+            scripts: Mutex::new(scripts),
+            answer,
             requests: Mutex::default(),
             arrivals: Semaphore::new(0),
             ended: Semaphore::new(0),
@@ -257,8 +280,10 @@ async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, state: Arc<Stat
 async fn serve(mut stream: impl AsyncRead + AsyncWrite + Unpin, state: &State) {
     let mut bytes = Vec::new();
     loop {
+        let mut answer = None;
         while !state.is_next(Then::Greet) {
             if let Some(request) = Received::read(&bytes) {
+                answer = state.answer.as_ref().map(|answer| answer(&request));
                 state.requests.lock().unwrap().push(request);
                 break;
             }
@@ -267,7 +292,7 @@ async fn serve(mut stream: impl AsyncRead + AsyncWrite + Unpin, state: &State) {
             }
         }
         bytes.clear();
-        let mut script = state.next();
+        let mut script = answer.unwrap_or_else(|| state.next());
         state.arrivals.add_permits(1);
         if script.then == Then::GoOn {
             // At once: a clock that stands still would go on in between.

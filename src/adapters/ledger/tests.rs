@@ -9,7 +9,6 @@ use std::sync::{Arc, mpsc};
 use std::task::Poll;
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
@@ -24,7 +23,7 @@ use crate::ports::{ContactStore, DeliveryQueue, StoreError, StoreMaintenance};
 use super::compaction::Copy;
 use super::generation::Generation;
 use super::open::Tuning;
-use super::record::{Flaw, Identity, LEDGER, State, unfinished};
+use super::record::{Flaw, LEDGER, State, unfinished};
 use super::store::LedgerStore;
 use super::writer::LedgerWriter;
 
@@ -103,17 +102,8 @@ async fn what_cannot_be_decided_has_its_own_answer_before_the_batch_is_written_a
     let data_dir = DataDir::open(root.path(), &SystemEntropy).unwrap();
     let tuning = Tuning::default();
     let store = LedgerStore::open_with(&data_dir, &tuning).unwrap();
-    let (began, has_begun) = mpsc::channel();
-    let (gather, gathered) = mpsc::channel::<()>();
+    let (first, gather) = hold_writer(&store).await;
     let (end, ends) = mpsc::channel::<()>();
-    let mut first: CommitFuture<'_> = Box::pin(store.commit(None, move |_draft| {
-        began.send(()).unwrap();
-        // An error means the end, too.
-        let _ = gathered.recv();
-        Ok(())
-    }));
-    hand_in(&mut first).await;
-    has_begun.recv().unwrap();
     // These become one batch.
     let mut undecided: CommitFuture<'_> =
         Box::pin(store.commit(None, |_draft| Err(Flaw::Foreign(7))));
@@ -181,32 +171,6 @@ async fn a_taken_delivery_stays_taken_in_any_generation() {
     assert_eq!(take().await, 1);
 }
 
-#[tokio::test]
-async fn what_was_imported_twice_with_one_time_is_listed_once() {
-    let (_root, store) = fresh().await;
-    let email = EmailAddress::parse("bob@example.com").unwrap();
-    let row = Contact::imported(email.clone(), NOW, None, None);
-    for _ in 0..2 {
-        store.import(vec![row.clone()], true).await.unwrap();
-        let forgotten = Identity::contact(&email);
-        // Without the compaction that follows an erasure.
-        let removed = store.commit(None, |draft| draft.remove(forgotten)).await;
-        assert_eq!(removed, Ok(true));
-    }
-    store.import(vec![row], true).await.unwrap();
-    store.keep(sign_up("bob@example.com")).await.unwrap();
-    for _ in 0..2 {
-        let mut pages = ContactStore::list(&store, None, None).await.unwrap();
-        let mut listed = Vec::new();
-        while let Some(page) = pages.next().await {
-            let emails = page.unwrap().into_iter().map(|contact| contact.email);
-            listed.extend(emails.map(|email| email.as_str().to_owned()));
-        }
-        assert_eq!(listed, ["ada@example.com", "bob@example.com"]);
-        StoreMaintenance::compact(&store).await.unwrap();
-    }
-}
-
 /// A writer on a ledger with one contact, not run by a thread.
 fn writer(root: &tempfile::TempDir) -> LedgerWriter {
     runtime().block_on(async { drop(open(root).await) });
@@ -244,19 +208,25 @@ fn a_copy_that_is_stopped_ends_and_leaves_no_file() {
 
 type CommitFuture<'a> = Pin<Box<dyn Future<Output = Result<(), StoreError>> + 'a>>;
 
-/// Submits changes that become one batch, all decided before this returns.
-async fn commit_together(store: &LedgerStore, count: usize) -> Vec<CommitFuture<'_>> {
+/// Holds the writer in a change until the second value is dropped.
+async fn hold_writer(store: &LedgerStore) -> (CommitFuture<'_>, mpsc::Sender<()>) {
     let (began, has_begun) = mpsc::channel();
     let (end, ends) = mpsc::channel::<()>();
-    let (last, is_last) = mpsc::channel();
-    let mut first: CommitFuture<'_> = Box::pin(store.commit(None, move |_draft| {
+    let mut held: CommitFuture<'_> = Box::pin(store.commit(None, move |_draft| {
         began.send(()).unwrap();
         // An error means the end, too.
         let _ = ends.recv();
         Ok(())
     }));
-    hand_in(&mut first).await;
+    hand_in(&mut held).await;
     has_begun.recv().unwrap();
+    (held, end)
+}
+
+/// Submits changes that become one batch, all decided before this returns.
+async fn commit_together(store: &LedgerStore, count: usize) -> Vec<CommitFuture<'_>> {
+    let (first, end) = hold_writer(store).await;
+    let (last, is_last) = mpsc::channel();
     let mut changes: Vec<CommitFuture<'_>> = Vec::new();
     for number in 1..=count {
         let last = last.clone();

@@ -6,6 +6,7 @@ use landing_api::adapters::ledger::verify_ledger;
 use landing_api::ports::DeliveryQueue as _;
 
 use super::deliveries::delivery;
+use super::maintenance::refusals;
 use super::{contents, ends, sealed};
 use crate::fixtures::House;
 
@@ -137,7 +138,7 @@ async fn a_foreign_file_is_refused() {
 }
 
 #[tokio::test]
-async fn another_format_is_refused_and_left_alone() {
+async fn another_format_is_refused_at_a_start_and_by_commands_and_left_alone() {
     let (house, text) = ledger_of_four().await;
     let of_format = |format: &str| text.replace("\"format\":7", &format!("\"format\":{format}"));
     for (other, format) in [
@@ -149,10 +150,12 @@ async fn another_format_is_refused_and_left_alone() {
     ] {
         house.write_ledger(other.as_bytes());
         let before = contents(&house.path);
-        let refusal = house.refusal();
-        let words = format!("has format {format}, but this version reads format 7: ");
-        assert!(refusal.contains(&words), "{refusal}");
-        assert!(refusal.contains("restore a backup"), "{refusal}");
+        let of_maintenance = refusals(&house.path).map(|refused| refused.unwrap_err().to_string());
+        for refusal in of_maintenance.into_iter().chain([house.refusal()]) {
+            let words = format!("has format {format}, but this version reads format 7: ");
+            assert!(refusal.contains(&words), "{refusal}");
+            assert!(refusal.contains("restore a backup"), "{refusal}");
+        }
         assert_eq!(contents(&house.path), before);
     }
 }

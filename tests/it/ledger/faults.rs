@@ -2,9 +2,9 @@
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, mpsc};
 use std::time::Duration;
 
 use landing_api::adapters::files::{AppendFile, Files, SystemFiles};
@@ -14,6 +14,7 @@ use landing_api::ports::{Compaction, ContactStore, StoreError, StoreMaintenance}
 use tokio::task::JoinHandle;
 use tokio::time::advance;
 
+use super::durable::Unsynced;
 use super::snapshots::Snapshots;
 use crate::fixtures::{House, Opened, Waiting};
 
@@ -36,6 +37,7 @@ pub(crate) struct Faults {
     sync_gate: Gate,
     create_gate: Gate,
     snapshots: OnceLock<Arc<Snapshots>>,
+    unsynced: Mutex<Unsynced>,
 }
 
 impl Faults {
@@ -44,6 +46,10 @@ impl Faults {
         if let Some(snapshots) = self.snapshots.get() {
             snapshots.take();
         }
+    }
+
+    fn unsynced(&self) -> MutexGuard<'_, Unsynced> {
+        self.unsynced.lock().unwrap()
     }
 }
 
@@ -166,6 +172,16 @@ impl FaultyFiles {
         snapshots.get_or_init(|| Arc::new(Snapshots::of(house)))
     }
 
+    /// What a power cut would undo now.
+    pub(super) fn unsynced(&self) -> MutexGuard<'_, Unsynced> {
+        self.0.unsynced()
+    }
+
+    fn faulty(&self, file: Box<dyn AppendFile>, path: &Path) -> Box<dyn AppendFile> {
+        let (path, faults) = (path.to_owned(), Arc::clone(&self.0));
+        Box::new(FaultyFile { file, path, faults })
+    }
+
     pub(crate) fn fault(&self, fault: Fault) -> &AtomicBool {
         fault(&self.0)
     }
@@ -194,40 +210,43 @@ impl Files for FaultyFiles {
     fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
         self.0.create_gate.pass();
         self.0.begin();
-        Ok(Box::new(FaultyFile {
-            file: SystemFiles.create(path)?,
-            faults: Arc::clone(&self.0),
-        }))
+        let file = SystemFiles.create(path)?;
+        self.unsynced().created(path);
+        Ok(self.faulty(file, path))
     }
 
     fn open(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
-        Ok(Box::new(FaultyFile {
-            file: SystemFiles.open(path)?,
-            faults: Arc::clone(&self.0),
-        }))
+        Ok(self.faulty(SystemFiles.open(path)?, path))
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.0.begin();
-        SystemFiles.remove(path)
+        SystemFiles.remove(path)?;
+        self.unsynced().removed(path);
+        Ok(())
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         fail_if(&self.0.rename)?;
         self.0.begin();
-        SystemFiles.rename(from, to)
+        SystemFiles.rename(from, to)?;
+        self.unsynced().renamed(from, to);
+        Ok(())
     }
 
     fn sync_directory(&self, path: &Path) -> io::Result<()> {
         fail_if(&self.0.sync_directory)?;
         self.0.begin();
-        SystemFiles.sync_directory(path)
+        SystemFiles.sync_directory(path)?;
+        self.unsynced().directory_synced(path);
+        Ok(())
     }
 }
 
 #[derive(Debug)]
 struct FaultyFile {
     file: Box<dyn AppendFile>,
+    path: PathBuf,
     faults: Arc<Faults>,
 }
 
@@ -237,6 +256,7 @@ impl AppendFile for FaultyFile {
         if self.faults.disk_full.load(Ordering::SeqCst) {
             return Err(io::ErrorKind::StorageFull.into());
         }
+        self.faults.unsynced().written(&self.path);
         if self.faults.short_write.load(Ordering::SeqCst) {
             return self.file.append(&bytes[..bytes.len() / 2]);
         }
@@ -250,6 +270,7 @@ impl AppendFile for FaultyFile {
 
     fn overwrite(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
         fail_if(&self.faults.overwrite)?;
+        self.faults.unsynced().written(&self.path);
         self.file.overwrite(at, bytes)
     }
 
@@ -257,12 +278,14 @@ impl AppendFile for FaultyFile {
         self.faults.sync_gate.pass();
         fail_if(&self.faults.sync)?;
         self.faults.begin();
+        self.faults.unsynced().synced(&self.path);
         self.file.sync()
     }
 
     fn truncate(&mut self, length: u64) -> io::Result<()> {
         fail_if(&self.faults.truncate)?;
         assert!(!self.faults.truncate_panic.load(Ordering::SeqCst));
+        self.faults.unsynced().synced(&self.path);
         self.file.truncate(length)
     }
 

@@ -21,7 +21,8 @@ fn check_refused(house: &House, words: &[&str]) {
 }
 
 #[tokio::test]
-async fn a_secret_is_made_once_and_one_that_is_lost_or_foreign_is_restored_or_made_anew() {
+async fn a_secret_is_made_once_and_one_that_is_lost_or_foreign_is_restored_or_replaced_for_one_start()
+ {
     let house = House::lived_in(["ada"]).await;
     let first = fs::read(house.file("secret")).unwrap();
     assert_eq!(first.len(), 32);
@@ -40,17 +41,9 @@ async fn a_secret_is_made_once_and_one_that_is_lost_or_foreign_is_restored_or_ma
     house.open().assert_has(&["ada"], &[]).await;
     assert_eq!(fs::read(house.file("secret")).unwrap().len(), 32);
     assert!(!house.file("accept-new-secret").exists());
-}
-
-#[tokio::test]
-async fn a_new_secret_can_be_accepted_instead_of_a_lost_one_for_one_start() {
-    let house = House::lived_in(["ada"]).await;
-    fs::remove_file(house.file("secret")).unwrap();
-    check_refused(&house, &["secret is missing"]);
-
-    fs::write(house.file("accept-new-secret"), "").unwrap();
-    // SeededEntropy would draw the same secret again; any other one stands for a new one.
+    // SeededEntropy has drawn the same secret again; any other one stands for a new one.
     replace_secret(&house, &[5; 32], 0o600);
+    fs::write(house.file("accept-new-secret"), "").unwrap();
     let (opened, log) = house.open_logged();
     assert!(log.contains("new secret was accepted"), "{log}");
     opened.assert_has(&["ada"], &[]).await;

@@ -18,7 +18,6 @@ use tokio_rustls::rustls::pki_types::ServerName;
 
 use crate::harness::Setup;
 use crate::program::{Program, Ran, closed_address, command, landing_api, private_dir};
-use crate::rows::rows;
 use crate::transport::Server;
 
 use super::authority::{PAGE, ScriptedAuthority};
@@ -231,7 +230,7 @@ async fn an_order_that_is_refused_is_told_in_words_and_the_account_is_kept() {
         ("accountDoesNotExist", "the next order creates a new one", 3),
     ] {
         let vouching = Authority::new();
-        let scripted = ScriptedAuthority::refusing(&vouching, kind);
+        let scripted = ScriptedAuthority::refusing(&vouching, kind).await;
         let dir = private_dir();
         let open = || ordered_from(&scripted, &dir.path().join("tls"), &[NAME]);
         let mut now = day("2026-01-01");
@@ -259,7 +258,7 @@ async fn an_order_that_is_refused_is_told_in_words_and_the_account_is_kept() {
 #[tokio::test]
 async fn an_authority_behind_a_proxy_that_fails_is_not_taken_for_another_service() {
     let vouching = Authority::new();
-    let scripted = ScriptedAuthority::refusing(&vouching, PAGE);
+    let scripted = ScriptedAuthority::refusing(&vouching, PAGE).await;
     let dir = private_dir();
     let acme = ordered_from(&scripted, &dir.path().join("tls"), &[NAME]);
     let why = acme.order(day("2026-01-01")).await.unwrap_err();
@@ -273,7 +272,7 @@ async fn names_that_fail_are_left_out_and_tried_again_while_the_others_are_serve
     for kind in ["dns", "caa", "rejectedIdentifier"] {
         let told = format!("{BAD}: refused as {kind}");
         let vouching = Authority::new();
-        let scripted = ScriptedAuthority::failing(&vouching, &[(BAD, kind)]);
+        let scripted = ScriptedAuthority::failing(&vouching, &[(BAD, kind)]).await;
         let dir = private_dir();
         let mut now = day("2026-01-01");
         // That of another authority is replaced.
@@ -306,7 +305,7 @@ async fn names_that_fail_are_left_out_and_tried_again_while_the_others_are_serve
 #[tokio::test]
 async fn no_name_with_a_certificate_is_every_name_told() {
     let vouching = Authority::new();
-    let scripted = ScriptedAuthority::failing(&vouching, &[(NAME, "connection")]);
+    let scripted = ScriptedAuthority::failing(&vouching, &[(NAME, "connection")]).await;
     let dir = private_dir();
     let acme = ordered_from(&scripted, dir.path(), &[NAME]);
     let why = acme.order(day("2026-01-01")).await.unwrap_err();
@@ -320,7 +319,7 @@ async fn no_name_with_a_certificate_is_every_name_told() {
 #[tokio::test]
 async fn nothing_is_ordered_where_nothing_can_be_kept() {
     let vouching = Authority::new();
-    let scripted = ScriptedAuthority::refusing(&vouching, "caa");
+    let scripted = ScriptedAuthority::refusing(&vouching, "caa").await;
     let dir = private_dir();
     // In the way of what is written beside its place.
     fs::create_dir(dir.path().join("acme.new")).unwrap();
@@ -335,7 +334,7 @@ async fn nothing_is_ordered_where_nothing_can_be_kept() {
 
 #[tokio::test]
 async fn an_authority_that_nobody_vouches_for_learns_nothing() {
-    let scripted = ScriptedAuthority::refusing(&Authority::new(), "caa");
+    let scripted = ScriptedAuthority::refusing(&Authority::new(), "caa").await;
     let dir = private_dir();
     let stranger = Roots::of([Authority::new().root]);
     let settings = settings(dir.path(), &[NAME], &scripted.url, stranger);
@@ -359,41 +358,6 @@ fn a_file_in_place_of_the_directory_ends_a_start_in_one_line() {
     let command = command.args(flags(&closed_address()));
     let started = Ran::of(command.env("SSL_CERT_FILE", &pair.chain));
     started.refused_in_a_line(2, "--https-domain: ");
-}
-
-/// Flags that cannot be meant, and what is told.
-const MISTAKEN: &str = "
---https-domain=localhost | must be a full domain name
---https-domain=*.a.example | must be a full domain name
---https-domain=https://a.example | must be a full domain name
---https-domain=a.example:443 | must be a full domain name
---https-domain=192.0.2.1 | must be a full domain name
---https-domain=a_b.example | must be a full domain name
---https-domain=-a.example | must be a full domain name
---https-domain= | must be a full domain name
---acme-directory=https://a.example | --https-domain <NAME>
---https-domain=a.example --acme-directory=http://a.example/dir | must be an https URL
---https-domain=a.example --acme-directory=https://a:b@a.example/ | must not contain a user name or password
---https-domain=a.example --tls-cert=a --tls-key=b | set only one of them
---https-domain=a.example --base-url=https://b.example | the certificate covers no other host
---https-domain=a.example --base-url=http://a.example | must be an https URL
---https-domain=a.example --store=postgres://a@b/c --secret-file=/s | --https-domain cannot be used with --store
---tls-cert=a | --tls-key <FILE>
---tls-key=a | --tls-cert <FILE>
---tls-cert=a --tls-key=b --base-url=http://a.example | must be an https URL
---redirect-listen=127.0.0.1:0 | needs an https URL as --base-url
---redirect-listen=127.0.0.1:0 --base-url=http://a.example | needs an https URL
---redirect-listen=80 | must be an address and a port
-";
-
-#[test]
-fn flags_that_cannot_be_meant_are_refused_with_what_to_do() {
-    let dir = private_dir();
-    let data = dir.path().join("data");
-    for [flags, told] in rows(MISTAKEN) {
-        Ran::of(command(&data).args(flags.split(' '))).refused(2, told);
-        assert!(!data.exists());
-    }
 }
 
 #[test]

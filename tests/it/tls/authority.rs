@@ -1,69 +1,65 @@
 //! A scripted ACME authority (RFC 8555): a server that knows accounts, and answers every order with one problem, or
 //! issues certificates except for some names.
 
-use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use parking_lot::Mutex;
 use rcgen::{CertificateParams, Issuer, KeyPair, PublicKeyData, SignatureAlgorithm};
 use serde_json::{Value, json};
-use tokio_rustls::rustls::pki_types::PrivateKeyDer;
-use tokio_rustls::rustls::pki_types::pem::PemObject as _;
-use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 use x509_cert::der::Decode as _;
 use x509_cert::request::CertReq;
 
 use crate::field::files::pem;
+use crate::provider::{Provider, Received, Script};
 
 use super::Authority;
 
 /// In place of a problem: what a proxy before the authority answers.
 pub(super) const PAGE: &str = "<html>Bad gateway</html>";
 
-/// The server, which ends with the tests.
 pub(super) struct ScriptedAuthority {
     /// Its directory.
     pub(super) url: String,
     /// The certificate that clients have to trust.
     pub(super) root: PathBuf,
     state: Arc<State>,
+    server: Provider,
 }
 
 #[derive(Default)]
 struct State {
-    asked: Mutex<BTreeMap<String, usize>>,
     /// The problem of every order.
     refuses: Option<&'static str>,
     /// Names that cannot be proved, with their problems.
     failing: Mutex<BTreeMap<String, &'static str>>,
+    /// The names whose proof was looked at.
+    tried: Mutex<BTreeSet<String>>,
     /// The names of each order, and its certificate.
     orders: Mutex<Vec<(Vec<String>, Option<String>)>>,
 }
 
 impl ScriptedAuthority {
     /// Answers every order with a problem of this type.
-    pub(super) fn refusing(vouching: &Authority, kind: &'static str) -> Self {
+    pub(super) async fn refusing(vouching: &Authority, kind: &'static str) -> Self {
         let state = State {
             refuses: Some(kind),
             ..State::default()
         };
-        Self::start(vouching, state)
+        Self::start(vouching, state).await
     }
 
     /// Issues certificates for all names but these, which have problems of these types.
-    pub(super) fn failing(vouching: &Authority, names: &[(&str, &'static str)]) -> Self {
+    pub(super) async fn failing(vouching: &Authority, names: &[(&str, &'static str)]) -> Self {
         let failing = names.iter().map(|&(name, kind)| (name.to_owned(), kind));
         let state = State {
             failing: Mutex::new(failing.collect()),
             ..State::default()
         };
-        Self::start(vouching, state)
+        Self::start(vouching, state).await
     }
 
     /// No name fails any more.
@@ -71,71 +67,38 @@ impl ScriptedAuthority {
         self.state.failing.lock().clear();
     }
 
-    fn start(vouching: &Authority, state: State) -> Self {
-        let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
-        let pair = vouching.sign("acme", &params);
+    async fn start(vouching: &Authority, state: State) -> Self {
         let root = vouching.dir.path().join("acme-root.pem");
         std::fs::write(&root, pem("CERTIFICATE", &vouching.root)).unwrap();
-        let key = PrivateKeyDer::from_pem_file(&pair.key).unwrap();
-        let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
-        let builder = ServerConfig::builder_with_provider(provider);
-        let builder = builder.with_safe_default_protocol_versions().unwrap();
-        let builder = builder.with_no_client_auth();
-        let config = builder.with_single_cert(vec![pair.certificate], key);
-        let config = Arc::new(config.unwrap());
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let base = format!("https://localhost:{port}");
-        let (url, state) = (format!("{base}/dir"), Arc::new(state));
+        let state = Arc::new(state);
         let shared = Arc::clone(&state);
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                let tls = ServerConnection::new(Arc::clone(&config)).unwrap();
-                let stream = StreamOwned::new(tls, stream.unwrap());
-                // Whoever hangs up has what it wanted.
-                drop(answer(stream, &base, &shared));
-            }
-        });
-        Self { url, root, state }
+        let answer = move |request: &Received| answer(request, &shared);
+        let server = Provider::answering(answer, vouching.acceptor("127.0.0.1")).await;
+        let url = server.url("/dir").replacen("http", "https", 1);
+        Self {
+            url,
+            root,
+            state,
+            server,
+        }
     }
 
-    /// How often `path` was asked for.
+    /// How often `path` was asked for, whatever number is behind it.
     pub(super) fn asked(&self, path: &str) -> usize {
-        let asked = self.state.asked.lock();
-        asked.get(path).copied().unwrap_or_default()
+        let is_number = |end: &str| end.parse::<usize>().is_ok();
+        let requests = self.server.requests().into_iter();
+        let asked = requests.filter(|request| match request.target.strip_prefix(path) {
+            Some(end) => end.is_empty() || end.strip_prefix('/').is_some_and(is_number),
+            None => false,
+        });
+        asked.count()
     }
 }
 
-/// Answers one request.
-fn answer(
-    stream: StreamOwned<ServerConnection, TcpStream>,
-    base: &str,
-    state: &State,
-) -> std::io::Result<()> {
-    let mut stream = BufReader::new(stream);
-    let (mut line, mut length) = (String::new(), 0);
-    stream.read_line(&mut line)?;
-    loop {
-        let mut header = String::new();
-        stream.read_line(&mut header)?;
-        match header.trim().split_once(':') {
-            None => break,
-            Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
-                length = value.trim().parse().unwrap();
-            }
-            Some(_) => {}
-        }
-    }
-    let mut body = vec![0; length];
-    stream.read_exact(&mut body)?;
-    let path = line.split(' ').nth(1).unwrap_or_default();
+fn answer(request: &Received, state: &State) -> Script {
+    let base = format!("https://{}", request.header("host").unwrap());
+    let path = &*request.target;
     let name = path.splitn(3, '/').nth(2).unwrap_or_default();
-    let counted = if name.parse::<usize>().is_ok() && !path.starts_with("/account") {
-        path.rsplit_once('/').unwrap().0
-    } else {
-        path
-    };
-    *state.asked.lock().entry(counted.to_owned()).or_default() += 1;
     let (status, body) = match path {
         "/dir" => {
             let [nonce, account, order] =
@@ -145,20 +108,15 @@ fn answer(
         }
         "/nonce" => ("200 OK", String::new()),
         "/account" => ("201 Created", json!({"status": "valid"}).to_string()),
-        "/account/1" => ("200 OK", json!({"status": "valid"}).to_string()),
-        _ => order(path, name, &payload(&body), base, state),
+        "/accounts/1" => ("200 OK", json!({"status": "valid"}).to_string()),
+        _ => order(path, name, &payload(&request.body), &base, state),
     };
-    let length = body.len();
-    write!(
-        stream.get_mut(),
-        "HTTP/1.1 {status}\r\nReplay-Nonce: abc\r\nLocation: {base}/{}\r\nConnection: close\r\n\
-         Content-Length: {length}\r\n\r\n{body}",
-        match path {
-            "/order" => format!("order/{}", state.orders.lock().len().max(1) - 1),
-            _ => "account/1".to_owned(),
-        }
-    )?;
-    stream.get_mut().flush()
+    let location = match path {
+        "/order" => format!("order/{}", state.orders.lock().len().max(1) - 1),
+        _ => "accounts/1".to_owned(),
+    };
+    let head = format!("{status}\r\nReplay-Nonce: abc\r\nLocation: {base}/{location}\r\n");
+    Script::response(&head, body)
 }
 
 /// What a request is about, whose signature nobody checks.
@@ -217,7 +175,7 @@ fn order(
         "authorization" => match failing.get(name) {
             None => json!({"status": "valid", "identifier": identifier(name), "challenges": []}),
             Some(kind) => {
-                let is_tried = state.asked.lock().contains_key(&format!("/proof/{name}"));
+                let is_tried = state.tried.lock().contains(name);
                 let (status, mut challenge) =
                     (if is_tried { "invalid" } else { "pending" }, challenge);
                 challenge["status"] = json!(status);
@@ -227,7 +185,10 @@ fn order(
                 json!({"status": status, "identifier": identifier(name), "challenges": [challenge]})
             }
         },
-        "proof" => challenge,
+        "proof" => {
+            state.tried.lock().insert(name.to_owned());
+            challenge
+        }
         "certificate" => return ("200 OK", orders[number].1.clone().unwrap()),
         action => {
             if action == "finalize" {
