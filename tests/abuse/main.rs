@@ -23,6 +23,9 @@ mod fuzz;
 #[path = "../it/harness.rs"]
 #[allow(dead_code, reason = "no program needs all of it")]
 mod harness;
+#[path = "../it/http2.rs"]
+#[allow(dead_code, unused_imports, reason = "its tests are not built")]
+mod http2;
 #[path = "../it/openapi_contract"]
 #[allow(dead_code, reason = "no program needs all of it")]
 mod openapi_contract {

@@ -14,12 +14,12 @@ use crate::transport::{Connection, Server, connect_http_2, server};
 
 pub(crate) const DATA: u8 = 0;
 pub(crate) const HEADERS: u8 = 1;
-const RST_STREAM: u8 = 3;
+pub(crate) const RST_STREAM: u8 = 3;
 pub(crate) const SETTINGS: u8 = 4;
 pub(crate) const PING: u8 = 6;
 const GOAWAY: u8 = 7;
 pub(crate) const WINDOW_UPDATE: u8 = 8;
-const CONTINUATION: u8 = 9;
+pub(crate) const CONTINUATION: u8 = 9;
 
 /// The bytes that a stream takes unless its client says otherwise.
 const WINDOW: u32 = 65_535;
@@ -32,6 +32,13 @@ pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8>
     let [_, a, b, c] = u32::try_from(payload.len()).unwrap().to_be_bytes();
     let head = [a, b, c, kind, flags];
     [&head[..], &stream.to_be_bytes(), payload].concat()
+}
+
+/// What a client says first; each stream takes `window` bytes.
+pub(crate) fn preface(window: u32) -> Vec<u8> {
+    let window = [&[0, 4][..], &window.to_be_bytes()].concat();
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    [preface, &frame(SETTINGS, 0, 0, &window)[..]].concat()
 }
 
 /// The block of a GET, in HPACK without Huffman's code (RFC 7541).
@@ -74,11 +81,8 @@ impl Connection {
 
     /// Says hello; streams take `window` bytes.
     pub(crate) async fn greet(&mut self, window: u32) {
-        let window = [&[0, 4][..], &window.to_be_bytes()].concat();
-        let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-        let hello = [preface, &frame(SETTINGS, 0, 0, &window)[..]].concat();
         // The server may have hung up.
-        let _ = self.0.write_all(&hello).await;
+        let _ = self.0.write_all(&preface(window)).await;
     }
 
     /// The concurrent streams that the server's settings allow; `None` if it closes the connection.

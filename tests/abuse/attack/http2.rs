@@ -7,25 +7,13 @@ use tokio::time::sleep;
 use super::harness::{ATTACKER, Pace, Trial, Verdict};
 use super::wire::Wire;
 use crate::Run;
-
-pub(super) const HEADERS: u8 = 1;
-const RST_STREAM: u8 = 3;
-const SETTINGS: u8 = 4;
-const PING: u8 = 6;
-pub(super) const WINDOW_UPDATE: u8 = 8;
-pub(super) const CONTINUATION: u8 = 9;
-
-const END_STREAM: u8 = 1;
-const END_HEADERS: u8 = 4;
+use crate::http2::{
+    CONTINUATION, END_HEADERS, END_STREAM, HEADERS, PING, RST_STREAM, SETTINGS, WINDOW_UPDATE,
+    frame, preface,
+};
 
 /// No limit of requests hides what the connections do.
 pub(super) const UNLIMITED: [&str; 2] = ["--limit=default=off", "--limit=ip=off"];
-
-pub(super) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let [_, a, b, c] = u32::try_from(payload.len()).unwrap().to_be_bytes();
-    let head = [a, b, c, kind, flags];
-    [&head[..], &stream.to_be_bytes(), payload].concat()
-}
 
 /// The block of a GET of the home page, in HPACK without Huffman's code (RFC 7541).
 pub(super) const HOME: &[u8] = b"\x82\x86\x84\x01\x09localhost";
@@ -33,13 +21,6 @@ pub(super) const HOME: &[u8] = b"\x82\x86\x84\x01\x09localhost";
 /// A header that [`REPEATED`], one byte, repeats from then on: it is put into the dynamic table.
 pub(super) const REPEATABLE: &[u8] = b"\x40\x01x\x00";
 pub(super) const REPEATED: u8 = 0xBE;
-
-/// The preface, and settings by which each stream takes `window` bytes.
-pub(super) fn preface(window: u32) -> Vec<u8> {
-    let window = [&[0, 4][..], &window.to_be_bytes()].concat();
-    let settings = frame(SETTINGS, 0, 0, &window);
-    [&b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..], &settings].concat()
-}
 
 /// A request of the home page.
 pub(super) fn get(stream: u32) -> Vec<u8> {

@@ -7,11 +7,10 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use super::harness::{Pace, Trial, Verdict};
 use super::honest::Visits;
-use super::http2::{
-    CONTINUATION, HEADERS, HOME, REPEATABLE, REPEATED, UNLIMITED, WINDOW_UPDATE, frame, preface,
-};
+use super::http2::{HOME, REPEATABLE, REPEATED, UNLIMITED};
 use super::wire::{Wire, post};
 use crate::Run;
+use crate::http2::{CONTINUATION, HEADERS, WINDOW_UPDATE, frame, preface};
 
 /// How many networks attack: the last need no more of the connections than is fair. A short run has them alone.
 const NETWORKS: [usize; 3] = [1, 8, 84];

@@ -13,10 +13,7 @@ use crate::random::Random;
 /// tables fill.
 const INPUTS: u64 = 512;
 
-const HEALTH: &str = "/api/v1/health";
 const CHAT: &str = "/api/v1/assistant/chat";
-const NEWSLETTER: &str = "/api/v1/newsletter";
-const TOKEN: &str = "/oauth2/token";
 
 /// A good input, and the path or the header that it is for.
 type Sample = (&'static str, Vec<u8>);
@@ -90,52 +87,31 @@ pub(crate) fn targets(run: Run) -> Result<String, String> {
     .fuzz(run)
 }
 
+/// Bodies, and where they go.
+const BODIES: &str = r#"
+/api/v1/newsletter {"email":"ada@example.com"}
+/api/newsletter {"email":"Ada@M\u00fcnchen.de"}
+/api/v1/assistant/chat {"messages":[{"role":"user","content":"hello"}]}
+/api/v1/assistant/chat {"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"\ud83d\ude00"},{"role":"user","content":"c"}],"locale":"de","context":{"page":"/"}}
+/api/v1/sandbox/echo {"message":"hello","echo_headers":true}
+/api/v1/keys {"label":"probe"}
+/agent/auth {"type":"anonymous","label":"watcher","requested_credential_type":"access_token"}
+/agent/auth {"type":"identity_assertion","assertion":"e30.e30."}
+/mcp {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
+/mcp {"jsonrpc":"2.0","id":"a","method":"tools/list"}
+/mcp {"jsonrpc":"2.0","method":"notifications/initialized"}
+/mcp {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"subscribe_newsletter","arguments":{"email":"ada@example.com"}}}
+"#;
+
 pub(crate) fn json(run: Run) -> Result<String, String> {
     Target {
         name: "json",
         samples: |_| {
-            of([
-                (NEWSLETTER, r#"{"email":"ada@example.com"}"#),
-                ("/api/newsletter", r#"{"email":"Ada@M\u00fcnchen.de"}"#),
-                (CHAT, r#"{"messages":[{"role":"user","content":"hello"}]}"#),
-                (
-                    CHAT,
-                    r#"{"messages":[{"role":"user","content":"a"},{"role":"assistant",
-                    "content":"\ud83d\ude00"},{"role":"user","content":"c"}],"locale":"de",
-                    "context":{"page":"/"}}"#,
-                ),
-                (
-                    "/api/v1/sandbox/echo",
-                    r#"{"message":"hello","echo_headers":true}"#,
-                ),
-                ("/api/v1/keys", r#"{"label":"probe"}"#),
-                (
-                    "/agent/auth",
-                    r#"{"type":"anonymous","label":"watcher","requested_credential_type":"access_token"}"#,
-                ),
-                (
-                    "/agent/auth",
-                    r#"{"type":"identity_assertion","assertion":"e30.e30."}"#,
-                ),
-                (
-                    "/mcp",
-                    r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":
-                    "2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#,
-                ),
-                (
-                    "/mcp",
-                    r#"{"jsonrpc":"2.0","id":"a","method":"tools/list"}"#,
-                ),
-                (
-                    "/mcp",
-                    r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
-                ),
-                (
-                    "/mcp",
-                    r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":
-                    "subscribe_newsletter","arguments":{"email":"ada@example.com"}}}"#,
-                ),
-            ])
+            let bodies = BODIES
+                .trim()
+                .lines()
+                .map(|line| line.split_once(' ').unwrap());
+            bodies.map(|(path, body)| (path, body.into())).collect()
         },
         call: |random, path, bytes| {
             let call = Call::post(path, bytes.to_vec());
@@ -148,6 +124,10 @@ pub(crate) fn json(run: Run) -> Result<String, String> {
     }
     .fuzz(run)
 }
+
+/// Where headers go.
+const PATHS: &str = "/api/v1/health / /docs /openapi.json /api/v1/assistant/chat /api/v1/newsletter /oauth2/token /mcp \
+                     /api/v1/sandbox/echo";
 
 /// Makes of bytes what can be the value of a header in memory.
 fn value(bytes: &[u8]) -> Vec<u8> {
@@ -196,17 +176,8 @@ pub(crate) fn headers(run: Run) -> Result<String, String> {
             ])
         },
         call: |random, header, bytes| {
-            let path = *random.pick(&[
-                HEALTH,
-                "/",
-                "/docs",
-                "/openapi.json",
-                CHAT,
-                NEWSLETTER,
-                TOKEN,
-                "/mcp",
-                "/api/v1/sandbox/echo",
-            ]);
+            let paths: Vec<_> = PATHS.split(' ').collect();
+            let path = *random.pick(&paths);
             let method = [Method::GET, Method::OPTIONS, Method::POST, Method::HEAD];
             let call = Call::new(random.pick(&method).clone(), path);
             let call = call.body(*random.pick(&["", "{}", "{\"message\":\"a\"}"]));
