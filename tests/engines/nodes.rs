@@ -75,23 +75,16 @@ impl Nodes {
         let dir = tempfile::tempdir().unwrap();
         let secret = dir.path().join("secret");
         write_secret(&secret, &[SECRET]);
-        let common = [
-            "--store".to_owned(),
-            urls.store.clone(),
-            "--limits".to_owned(),
-            urls.limits.clone(),
-            "--secret-file".to_owned(),
-            secret.display().to_string(),
-            "--nodes".to_owned(),
-            count.to_string(),
-            "--trusted-proxy".to_owned(),
-            "127.0.0.1".to_owned(),
-        ];
-        let flags = flags.iter().map(|&flag| flag.to_owned());
+        let (store, limits, secret) = (&urls.store, &urls.limits, secret.display());
+        let common = format!(
+            "--store {store} --limits {limits} --secret-file {secret} --nodes {count} --trusted-proxy 127.0.0.1"
+        );
+        let flags = common.split(' ').chain(flags.iter().copied());
+        let address = |_| format!("127.0.0.1:{}", free_port());
         Self {
             dir,
-            flags: common.into_iter().chain(flags).collect(),
-            addresses: (0..count).map(|_| address()).collect(),
+            flags: flags.map(str::to_owned).collect(),
+            addresses: (0..count).map(address).collect(),
             programs: (0..count).map(|_| None).collect(),
         }
     }
@@ -150,10 +143,6 @@ impl Nodes {
     pub(crate) fn log(&self, number: usize) -> String {
         fs::read_to_string(self.log_file(number)).unwrap_or_default()
     }
-}
-
-fn address() -> String {
-    format!("127.0.0.1:{}", free_port())
 }
 
 /// The secret of these tests.
