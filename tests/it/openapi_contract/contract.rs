@@ -175,13 +175,15 @@ impl Described {
         let mut outcomes = Vec::new();
         let mut codes_left: BTreeSet<_> = self.problem_codes().collect();
         for (status, response) in object(&self.value["responses"]) {
-            let status = status.parse().unwrap();
+            let status: u16 = status.parse().unwrap();
             let problem = &response["content"]["application/problem+json"];
             if problem.is_null() {
                 outcomes.push((status, None));
             }
             for (code, example) in object(&problem["examples"]) {
-                assert_eq!(example["value"]["status"], status);
+                let problem = &example["value"];
+                assert_eq!(problem["status"], status);
+                assert_eq!(problem["code"], **code);
                 if codes_left.remove(code.as_str()) {
                     outcomes.push((status, Some(code.clone())));
                 }

@@ -95,26 +95,6 @@ fn problems_are_shown_as_they_are_sent() {
     );
 }
 
-#[test]
-fn each_operation_shows_each_of_its_codes_with_their_status() {
-    for operation in &CONTRACT.operations {
-        let name = operation.name();
-        for code in operation.problem_codes() {
-            let status = Code::from_name(code).unwrap().status().as_u16();
-            let example = operation.example(status, code);
-            assert_eq!(example["code"], code, "{name}");
-        }
-        for (status, response) in object(&operation.value["responses"]) {
-            let problem = &response["content"]["application/problem+json"];
-            for (code, example) in object(&problem["examples"]) {
-                assert_eq!(*code, example["value"]["code"], "{name}");
-                let of_code = Code::from_name(code).unwrap().status();
-                assert_eq!(of_code.as_str(), status, "{name}: {code}");
-            }
-        }
-    }
-}
-
 #[tokio::test]
 async fn the_service_takes_every_example_of_a_request() {
     let app = TestApp::new();

@@ -5,7 +5,6 @@ use landing_api::site::SiteFacts;
 use serde_json::Value;
 
 use super::contract::object;
-use crate::harness::{Call, TestApp};
 use crate::site::{document, facts, variants};
 
 const SOURCE: &str = include_str!("../../../data/openapi.yaml");
@@ -30,18 +29,6 @@ fn yaml_and_json_are_the_same_document_however_they_are_configured() {
         assert_eq!(read(&yaml, false), json);
         let first: Vec<_> = object(&json).map(|(name, _)| name.as_str()).collect();
         assert_eq!(first[..2], ["openapi", "info"]);
-    }
-}
-
-#[tokio::test]
-async fn each_form_has_its_media_type() {
-    let app = TestApp::new();
-    for (path, media_type) in [
-        ("/api/openapi.yaml", "application/yaml"),
-        ("/openapi.json", "application/json"),
-    ] {
-        let reply = app.send(Call::get(path)).await;
-        assert_eq!(reply.header("content-type"), Some(media_type));
     }
 }
 
