@@ -97,11 +97,7 @@ async fn the_cookie_outlives_every_counted_message() {
 
 #[tokio::test]
 async fn on_https_only_the_host_prefixed_cookie_counts() {
-    let setup = Setup {
-        base_url: "https://landing.example",
-        ..Setup::default()
-    };
-    let app = setup.start();
+    let app = Setup::at("https://landing.example").start();
     let reply = app.send(Call::chat()).await;
     let cookie = reply.cookie();
     assert!(cookie.starts_with("__Host-assistant=v1."));

@@ -1,8 +1,6 @@
 //! Greetings, thanks and the like get a short sentence of the assistant, and a text that does not tell its language
 //! is answered in that of the page.
 
-use serde_json::json;
-
 use crate::assistant_pages::model;
 use crate::harness::{Call, Setup};
 use crate::rows::rows;
@@ -64,9 +62,7 @@ async fn courtesies_get_a_short_sentence_in_their_language_or_that_of_the_page()
         .limit("assistant", "100/1h")
         .start();
     for [page, said, expected] in rows(SAID) {
-        let body = json!({"messages": [{"role": "user", "content": said}]});
-        let call = Call::chat().body(body.to_string());
-        let call = call.header("accept-language", page);
+        let call = Call::question(said).header("accept-language", page);
         let reply = app.expect("200", call).await.json();
         let message = reply["message"].as_str().unwrap();
         let text = message

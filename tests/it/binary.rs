@@ -267,25 +267,6 @@ fn too_few_threads_end_the_start_with_one_line() {
 }
 
 #[test]
-fn a_restart_forgets_nothing() {
-    let limits = ["--limit", "newsletter=3/1h", "--limit", "assistant-ip=2/1h"];
-    let (data_dir, program) = Program::fresh(&limits);
-    assert_eq!(program.sign_up("ada@example.com"), false);
-    assert_eq!(program.sign_up("ada@example.com"), true);
-    let key = program.mint();
-    assert_eq!(program.post(CHAT, HELLO).0, 200);
-    program.stopped();
-
-    let program = Program::start(command(data_dir.path()).args(limits));
-    assert_eq!(program.health(&key), 200);
-    assert_eq!(program.sign_up("ada@example.com"), true);
-    let fourth = program.post(NEWSLETTER, ADA).0;
-    assert_eq!(fourth, 429, "two before the restart, one after");
-    assert_eq!(program.post(CHAT, HELLO).0, 200);
-    assert_eq!(program.post("/api/assistant/chat", HELLO).0, 429);
-}
-
-#[test]
 fn a_kill_loses_nothing_that_was_acknowledged_and_only_fresh_counts() {
     let limits = ["--limit", "newsletter=2/1h,default=off,ip=off"];
     let (data_dir, program) = Program::fresh(&limits);
@@ -304,17 +285,6 @@ fn a_kill_loses_nothing_that_was_acknowledged_and_only_fresh_counts() {
     assert_eq!(program.health(&key), 200);
     assert_eq!(program.sign_up("last@example.com"), true);
     assert_eq!(program.post(NEWSLETTER, ADA).0, 429);
-}
-
-#[test]
-fn a_wrong_flag_is_named_and_ends_with_status_2() {
-    let data_dir = tempfile::tempdir().unwrap();
-    let unused = data_dir.path().join("unused");
-    let ran = Ran::of(command(&unused).args(["--limit", "newsletter=0/15m"]));
-    let ran = ran.refused(2, "--limit");
-    assert!(ran.err.starts_with("error: "), "{ran:?}");
-    assert!(ran.err.contains("--help"), "{ran:?}");
-    assert!(!unused.exists());
 }
 
 #[test]
@@ -376,10 +346,6 @@ fn values_that_may_hold_secrets_are_not_repeated() {
     let help = Ran::of(&mut help).done();
     assert!(help.out.contains("landing-api") && !help.out.contains("s3cret"));
     assert_eq!(help.err, "");
-    let wrong = "--model-url=https://me:s3cret@a.example/";
-    let refused = Ran::of(&mut landing_api(&["--data-dir=unused", wrong]));
-    let refused = refused.refused(2, "--model-url");
-    assert!(!refused.err.contains("s3cret"), "{refused:?}");
     let no_utf_8 = OsStr::from_bytes(b"s3cret\xff");
     let mut wrong = landing_api(&["--data-dir=unused"]);
     let refused = Ran::of(wrong.env("LANDING_LIMIT", no_utf_8)).refused(2, "invalid UTF-8");
@@ -393,7 +359,7 @@ fn an_address_that_cannot_be_had_is_one_line_and_status_1() {
     let address = taken.local_addr().unwrap().to_string();
     // `command` sets the flag, too; twice is an error.
     let twice = Ran::of(command(data_dir.path()).args(["--listen", &address]));
-    twice.refused(2, "--listen");
+    assert!(twice.refused(2, "--listen").err.contains("--help"));
     let mut command = landing_api(&[]);
     command
         .env("LANDING_DATA_DIR", data_dir.path())

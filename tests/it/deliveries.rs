@@ -19,11 +19,7 @@ use crate::twins::ScriptedWebhookSender;
 const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
 
 fn app(webhook: Arc<dyn landing_api::ports::WebhookSender>) -> TestApp {
-    Setup {
-        webhook: Some(webhook),
-        ..Setup::default()
-    }
-    .start()
+    Setup::with_webhook(webhook).start()
 }
 
 async fn sign_up(app: &TestApp, email: &str) {

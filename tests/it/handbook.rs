@@ -1,6 +1,6 @@
 //! README and the handbook: they agree with the program, and what they link to is there.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -297,43 +297,6 @@ fn every_command_that_is_shown_is_one() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(seen > 10, "{seen}");
-}
-
-#[test]
-fn every_section_has_example_questions() {
-    const EACH: usize = 5;
-    for (tag, pages) in [
-        ("en", "help.md guide.md"),
-        ("de", "help.de.md"),
-        ("fr", "help.fr.md"),
-        ("es", "help.es.md"),
-    ] {
-        let file = format!("data/assistant/questions.{tag}.txt");
-        let text = read(&file);
-        let examples: BTreeMap<_, _> = format!("\n{text}")
-            .split("\n# ")
-            .skip(1)
-            .map(|part| {
-                let (title, examples) = part.split_once('\n').unwrap_or((part, ""));
-                let examples = examples.lines().filter(|line| !line.is_empty());
-                (title.to_owned(), examples.count())
-            })
-            .collect();
-        let mut titles = BTreeSet::from(["-".to_owned()]);
-        for page in pages.split(' ') {
-            let source = read(Path::new("data").join(page));
-            let sections = source.lines().filter_map(|line| line.strip_prefix("## "));
-            titles.extend(sections.map(str::to_owned));
-        }
-        for title in &titles {
-            let count = examples.get(title).copied().unwrap_or_default();
-            let few = format!("put {EACH} questions under \"# {title}\" into {file}");
-            assert!(count >= EACH, "{few}");
-        }
-        let is_unused = |it: &&String| !titles.contains(*it) && !it.starts_with("- ");
-        let unused: Vec<_> = examples.keys().filter(is_unused).collect();
-        assert!(unused.is_empty(), "{file}: no page has {unused:?}");
-    }
 }
 
 /// The text files in folders of the repository, without the tools that checks download.

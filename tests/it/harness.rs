@@ -15,6 +15,8 @@ use landing_api::adapters::ledger::LedgerStore;
 use landing_api::adapters::limiter::SledRateLimiter;
 use landing_api::app::App;
 use landing_api::domain::chat::Conversation;
+use landing_api::domain::contact::Contact;
+use landing_api::domain::email::EmailAddress;
 use landing_api::domain::policy::{Policies, PolicyName};
 use landing_api::domain::secret::Secret;
 use landing_api::domain::settings::{Settings, SignUpsGo};
@@ -112,6 +114,30 @@ impl Setup {
     pub(crate) fn with_limiter(limiter: Arc<dyn RateLimiter>) -> Self {
         Self {
             limiter,
+            ..Self::default()
+        }
+    }
+
+    /// A program is told of sign-ups by `webhook`.
+    pub(crate) fn with_webhook(webhook: Arc<dyn WebhookSender>) -> Self {
+        Self {
+            webhook: Some(webhook),
+            ..Self::default()
+        }
+    }
+
+    /// Contacts are asked to confirm by `mail`.
+    pub(crate) fn with_mail(mail: Arc<dyn MailSender>) -> Self {
+        Self {
+            mail: Some(mail),
+            ..Self::default()
+        }
+    }
+
+    /// A service at this URL.
+    pub(crate) fn at(base_url: &'static str) -> Self {
+        Self {
+            base_url,
             ..Self::default()
         }
     }
@@ -307,8 +333,13 @@ impl Call {
     }
 
     pub(crate) fn chat() -> Self {
-        let hello = r#"{"messages":[{"role":"user","content":"hello"}]}"#;
-        Self::post("/api/v1/assistant/chat", hello)
+        Self::question("hello")
+    }
+
+    /// Asks the assistant this.
+    pub(crate) fn question(text: &str) -> Self {
+        let body = json!({"messages": [{"role": "user", "content": text}]});
+        Self::post("/api/v1/assistant/chat", body.to_string())
     }
 
     /// Asks for an API key.
@@ -556,6 +587,12 @@ impl TestApp {
     /// A new API key.
     pub(crate) async fn mint(&self) -> String {
         self.expect("201", Call::mint()).await.member("api_key")
+    }
+
+    /// What is kept of an address.
+    pub(crate) async fn contact(&self, email: &str) -> Option<Contact> {
+        let email = EmailAddress::parse(email).unwrap();
+        self.contacts.find(&email).await.unwrap()
     }
 
     /// Sends a request and checks what every answer must fulfil.

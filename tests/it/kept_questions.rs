@@ -8,7 +8,7 @@ use std::sync::Arc;
 use landing_api::adapters::files::questions::FileQuestionStore;
 use landing_api::adapters::model::PassageModelClient;
 use landing_api::domain::Question;
-use landing_api::domain::chat::{Content, Conversation, Message, Role};
+use landing_api::domain::chat::Role;
 use landing_api::domain::time::{DAY_MS, Timestamp};
 use landing_api::ports::QuestionStore;
 use serde_json::{Value, json};
@@ -17,6 +17,7 @@ use crate::assistant_pages::model as learned;
 use crate::commands::run;
 use crate::fixtures::{OneFile, logged, make_fifo};
 use crate::harness::{Call, NOW, Setup, TestApp};
+use crate::openai::conversation;
 use crate::operator::ask;
 use crate::program::{Program, Ran, command, landing_api};
 use crate::twins::ScriptedModelClient;
@@ -31,14 +32,9 @@ fn open(files: &OneFile, kept_days: u64) -> FileQuestionStore {
 
 /// The newest of a conversation.
 fn question(text: &str, now: Timestamp) -> Question {
-    let message = |role, text: &str| Message {
-        role,
-        content: Content::parse(text.to_owned()).unwrap(),
-    };
-    let earlier = message(Role::User, "earlier");
-    let answer = message(Role::Assistant, "no");
-    let messages = vec![earlier, answer, message(Role::User, text)];
-    Question::new(&Conversation::parse(messages).unwrap(), now)
+    let earlier = [(Role::User, "earlier"), (Role::Assistant, "no")];
+    let turns = [&earlier[..], &[(Role::User, text)]].concat();
+    Question::new(&conversation(&turns), now)
 }
 
 fn texts(store: &FileQuestionStore) -> Vec<String> {
@@ -47,8 +43,7 @@ fn texts(store: &FileQuestionStore) -> Vec<String> {
 }
 
 fn chat(text: &str) -> Call {
-    let body = json!({"messages": [{"role": "user", "content": text}]});
-    Call::post("/api/v1/assistant/chat?lang=de", body.to_string())
+    Call::question(text).to("/api/v1/assistant/chat?lang=de")
 }
 
 /// The service with the search of its pages, which stores what that does not find.
@@ -70,15 +65,14 @@ async fn what_the_search_does_not_find_is_stored_without_who_asked() {
     let app = app(open(&files, 30));
     let answered = ["How do I unsubscribe?", "thanks", "..."];
     for text in answered.into_iter().chain([UNANSWERED; 2]) {
-        assert_eq!(app.send(chat(text)).await.status, 200, "{text}");
+        app.expect("200", chat(text)).await;
     }
     let asked_at = "2026-11-21T12:00:00.000Z";
     let question = json!({"asked_at": asked_at, "language": "de", "text": UNANSWERED});
     assert_eq!(rows(&app).await, json!([question]));
     // The same words on a page in another language, in the same hour.
-    let body = json!({"messages": [{"role": "user", "content": UNANSWERED}]});
-    let french = Call::post("/api/v1/assistant/chat?lang=fr", body.to_string());
-    assert_eq!(app.send(french).await.status, 200);
+    let french = Call::question(UNANSWERED).to("/api/v1/assistant/chat?lang=fr");
+    app.expect("200", french).await;
     assert_eq!(rows(&app).await, json!([question]));
     // Nothing waits for the disk.
     assert!(files.names().is_empty());
@@ -96,7 +90,7 @@ async fn what_the_search_does_not_find_is_stored_without_who_asked() {
 #[tokio::test]
 async fn nothing_is_stored_by_default_or_of_a_model() {
     let off = app(FileQuestionStore::default());
-    assert_eq!(off.send(chat(UNANSWERED)).await.status, 200);
+    off.expect("200", chat(UNANSWERED)).await;
     assert_eq!(rows(&off).await, json!([]));
     let files = OneFile::named("questions.jsonl");
     let (_, site) = learned();
@@ -110,7 +104,7 @@ async fn nothing_is_stored_by_default_or_of_a_model() {
     };
     let of_model = setup.start();
     for _ in 0..2 {
-        assert_eq!(of_model.send(chat(UNANSWERED)).await.status, 200);
+        of_model.expect("200", chat(UNANSWERED)).await;
     }
     assert_eq!(rows(&of_model).await, json!([]));
 }
@@ -233,9 +227,9 @@ async fn a_disk_that_takes_nothing_costs_the_visitor_nothing() {
     let moved = files.root.path().join("data");
     let path = moved.join("questions.jsonl");
     let app = app(FileQuestionStore::open(path.clone(), 30));
-    assert_eq!(app.send(chat(UNANSWERED)).await.status, 200);
+    app.expect("200", chat(UNANSWERED)).await;
     assert!(app.app.questions.save(NOW).await.is_err() && !moved.exists());
-    assert_eq!(app.send(chat("Who was Napoleon?")).await.status, 200);
+    app.expect("200", chat("Who was Napoleon?")).await;
     fs::create_dir(&moved).unwrap();
     app.app.questions.save(NOW).await.unwrap();
     assert_eq!(texts(&FileQuestionStore::open(path, 30)).len(), 2);

@@ -8,6 +8,7 @@ use landing_api::domain::policy::PolicyName;
 use serde_json::json;
 
 use crate::harness::{Call, Setup, TestApp, VISITOR};
+use crate::mcp;
 use crate::twins::ScriptedModelClient;
 
 #[tokio::test]
@@ -64,7 +65,13 @@ async fn past_the_limit_everything_is_429_and_nothing_is_done() {
     let app = Setup::default().limit("default", "2/60s").start();
     app.send(Call::get("/docs")).await;
     app.send(Call::get("/docs")).await;
+    let told = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
     for call in [
+        mcp::subscribe(),
+        mcp::ping(),
+        mcp::list(),
+        mcp::raw("nonsense"),
+        mcp::raw(told),
         Call::health(),
         Call::get("/docs"),
         Call::get("/llms.txt"),

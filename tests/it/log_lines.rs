@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::Method;
-use landing_api::ports::{LimiterError, StoreError};
+use landing_api::ports::{BlockList as _, LimiterError, StoreError};
 use serde_json::{Value, json};
 use tokio::time::advance;
 
+use crate::contracts::block_list::network;
 use crate::fixtures::{FaultyRateLimiter, failed, logged_async};
-use crate::harness::{Call, PanickingModelClient, Setup, TestApp};
+use crate::harness::{Call, NOW, PanickingModelClient, Setup, TestApp};
 use crate::program::{Program, Ran, command, json_lines};
 use crate::twins::ScriptedWebhookSender;
 
@@ -53,20 +54,46 @@ async fn a_request_is_logged_with_the_route_and_never_the_path() {
     }
 }
 
+/// Those that are free, not served, refused by a limit or of a blocked network. All others have a line each.
 #[tokio::test(start_paused = true)]
 async fn requests_that_no_policy_limits_have_a_thousand_lines_a_second() {
-    let app = TestApp::new();
+    let app = Setup::default().limit("default", "100/1h").start();
+    let blocked = app.blocks.add(network("203.0.113.0/24"), NOW);
+    assert_eq!(blocked.await, Ok(true));
     let requests = async {
-        for further in [100, 20, 0] {
-            for _ in 0..1000 + further {
-                app.send(Call::get("/livez")).await;
+        for (further, call) in [
+            (100, Call::get("/livez")),
+            (20, Call::preflight("/api/v1/keys", "https://a.example")),
+            (70, Call::health()),
+            (0, Call::get("/docs").from("203.0.113.7")),
+        ] {
+            let address = format!("198.51.100.{further}");
+            let unknown = Call::get("/nothing").from(&format!("192.0.2.{further}"));
+            let paid = Call::health().from(&address);
+            let call = if further > 0 {
+                call.from(&address)
+            } else {
+                call
+            };
+            for (count, call) in [(100, paid), (100, unknown), (900 + further, call)] {
+                for _ in 0..count {
+                    app.send(call.clone()).await;
+                }
             }
             advance(Duration::from_secs(1)).await;
         }
     };
     let ((), log) = logged_async(requests).await;
-    assert_eq!(log.matches("endpoint=\"livez\"").count(), 3000);
-    for further in [100, 20] {
+    for (part, count) in [
+        (": request ", 4400),
+        ("code=\"not_found\"", 400),
+        ("code=\"rate_limited\"", 900),
+        ("code=\"network_blocked\"", 900),
+        ("203.0.113", 0),
+    ] {
+        assert_eq!(log.matches(part).count(), count, "{part}");
+    }
+    for further in [100, 20, 70] {
         let told = format!("further requests were refused, free or not served count={further}\n");
         assert!(log.contains(&told), "{log}");
     }

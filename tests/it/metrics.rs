@@ -10,7 +10,6 @@ use landing_api::domain::policy::PolicyName;
 use landing_api::http::endpoints;
 use landing_api::metrics::{Histogram, Metrics};
 use landing_api::ports::{KeyIssuer, ModelError, StoreError};
-use serde_json::json;
 
 use crate::fixtures::{House, START, failed};
 use crate::harness::{Call, NOW, PanickingModelClient, Setup, TestApp};
@@ -180,9 +179,7 @@ async fn questions_that_the_assistant_knows_no_answer_to_count_apart() {
         ("Who won the world cup in 1974?", [1, 1, 0, 0, 0, 0]),
         ("Wer hat 1974 die WM gewonnen?", [1, 2, 0, 0, 0, 0]),
     ] {
-        let body = json!({ "messages": [{ "role": "user", "content": question }] });
-        let call = Call::post("/api/v1/assistant/chat", body.to_string());
-        app.expect("200", call).await;
+        app.expect("200", Call::question(question)).await;
         assert_eq!(turns(&app.metrics), turns_then, "{question}");
     }
     let totals = app.metrics.totals();

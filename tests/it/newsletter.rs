@@ -1,7 +1,6 @@
 //! `POST /api/v1/newsletter` and its legacy alias.
 
-use landing_api::domain::email::EmailAddress;
-use landing_api::ports::{ContactStore, StoreError};
+use landing_api::ports::StoreError;
 use serde_json::{Value, json};
 
 use crate::harness::{Call, NOW, Reply, Setup, TestApp};
@@ -34,8 +33,7 @@ async fn an_address_is_kept_in_lower_case_with_the_times_of_its_first_and_last_s
     app.clock.advance_ms(5000);
     let again = Call::sign_up("ADA@example.com");
     check_told(&app, again, Some(true)).await;
-    let email = EmailAddress::parse("ada@example.com").unwrap();
-    let contact = app.contacts.find(&email).await.unwrap().unwrap();
+    let contact = app.contact("ada@example.com").await.unwrap();
     assert_eq!(contact.email.as_str(), "ada@example.com");
     assert_eq!(contact.subscribed_at, NOW);
     assert_eq!(contact.last_seen_at, NOW.plus_ms(5000));

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use landing_api::domain::consent::{ContactStatus, StatusCounts};
-use landing_api::domain::contact::Contact;
-use landing_api::domain::delivery::{Channel, Delivery};
-use landing_api::domain::email::EmailAddress;
+use landing_api::domain::delivery::Channel;
 use landing_api::domain::time::DAY_MS;
 use landing_api::ports::{ContactStore, DeliveryQueue, MailError, StoreError};
 use landing_api::usecases::deliver::{DeliverError, Mailing, deliver_mail, deliver_to_webhook};
@@ -24,11 +22,7 @@ const WEEK_MS: u64 = 7 * DAY_MS;
 
 fn asking() -> (Setup, Arc<ScriptedMailSender>) {
     let mail = Arc::new(ScriptedMailSender::default());
-    let setup = Setup {
-        mail: Some(mail.clone()),
-        ..Setup::default()
-    };
-    (setup, mail)
+    (Setup::with_mail(mail.clone()), mail)
 }
 
 fn start() -> (TestApp, Arc<ScriptedMailSender>) {
@@ -73,14 +67,9 @@ async fn expire(app: &TestApp) -> Result<u64, StoreError> {
     expire_unconfirmed(contacts, contacts, WEEK_MS, app.app.clock.now()).await
 }
 
-async fn contact(app: &TestApp, email: &str) -> Option<Contact> {
-    let email = EmailAddress::parse(email).unwrap();
-    ContactStore::find(&*app.contacts, &email).await.unwrap()
-}
-
 /// Fails unless ada has this status.
 async fn check_status(app: &TestApp, expected: ContactStatus) {
-    let contact = contact(app, ADA).await.unwrap();
+    let contact = app.contact(ADA).await.unwrap();
     assert_eq!(contact.status(), expected);
 }
 
@@ -178,7 +167,7 @@ async fn a_sign_up_counts_once_the_mails_link_was_confirmed() {
         reply.check_shows(&[title, newsletter, ">a***@example.com<", back]);
         check_status(&app, ContactStatus::Subscribed).await;
     }
-    let kept = contact(&app, ADA).await.unwrap();
+    let kept = app.contact(ADA).await.unwrap();
     let confirmation = kept.confirmation.unwrap();
     assert!(confirmation.mailed_at.is_some() && confirmation.confirmed_at.is_some());
     assert_eq!(confirmation.ip, None);
@@ -229,7 +218,7 @@ async fn a_mailbox_gets_two_mails_a_day_whoever_asks_and_however_it_is_spelt() {
     assert_eq!(deliver(&app).await, 1);
     // The next day there is another one, with the link of the first: an earlier mail's stays good.
     app.clock.advance_ms(DAY_MS);
-    let token = async || contact(&app, "bob@example.com").await.unwrap().leave_token;
+    let token = async || app.contact("bob@example.com").await.unwrap().leave_token;
     let before = token().await;
     sign_up(&app, "bob@example.com").await;
     assert_eq!(token().await, before);
@@ -280,7 +269,7 @@ async fn while_no_mail_can_leave_nobody_expires_who_has_none() {
     sign_up(&app, "bob@example.com").await;
     app.clock.advance_ms(60 * DAY_MS);
     assert_eq!(expire(&app).await, Ok(1));
-    assert!(contact(&app, "bob@example.com").await.is_some());
+    assert!(app.contact("bob@example.com").await.is_some());
     app.contacts.hold(Channel::Mail, false).await.unwrap();
     assert_eq!(deliver(&app).await, 1);
     assert_eq!(mail.taken().len(), 2);
@@ -354,14 +343,14 @@ async fn who_left_stays_so_until_the_new_sign_up_is_confirmed() {
     check_status(&app, ContactStatus::Unsubscribed).await;
     app.clock.advance_ms(DAY_MS);
     sign_up(&app, ADA).await;
-    let asked = contact(&app, ADA).await.unwrap();
+    let asked = app.contact(ADA).await.unwrap();
     assert_eq!(asked.status(), ContactStatus::Pending);
     assert!(asked.left_at.is_some());
     deliver(&app).await;
     let second = link(&mail.taken()[1].1);
     assert_ne!(first, second);
     answer(&app, &second, "confirm").await;
-    let back = contact(&app, ADA).await.unwrap();
+    let back = app.contact(ADA).await.unwrap();
     assert_eq!(back.status(), ContactStatus::Subscribed);
     assert_eq!(back.left_at, None);
 }
@@ -463,37 +452,6 @@ async fn who_does_not_confirm_is_erased_a_week_after_the_mail_was_taken() {
     assert_eq!(dropped.await, Ok(true));
     app.clock.advance_ms(WEEK_MS + 4 * DAY_MS);
     assert_eq!(erase().await, Ok(1));
-}
-
-#[tokio::test]
-async fn a_relay_that_refuses_one_mail_or_the_account_costs_no_other_mail() {
-    let (app, mail) = start();
-    for name in ["ada", "bob"] {
-        sign_up(&app, &format!("{name}@example.com")).await;
-    }
-    mail.fail_with([MailError::Account("535".to_owned())]);
-    let sender = app.app.mail.as_deref().unwrap();
-    let mut mailing = Mailing::default();
-    let round = deliver_mail(app.app.deliveries(), sender, &*app.contacts, &mut mailing);
-    let round = round.await;
-    let is_told = matches!(round, Err(DeliverError::Account { .. }));
-    assert!(is_told, "{round:?}");
-    let queued = listed(DeliveryQueue::list(&*app.contacts).await).await;
-    let is_untried = |it: &Delivery| it.attempts == 0 && it.dead_at.is_none();
-    assert!(queued.iter().all(is_untried));
-    mail.fail_with([MailError::Refused("550 unknown".to_owned())]);
-    assert_eq!(deliver(&app).await, 2);
-    let standing = app.contacts.standing(Channel::Mail).await.unwrap();
-    assert_eq!((standing.waiting, standing.dead), (0, 1));
-    assert_eq!(mail.taken().len(), 1);
-    let mut marked = 0;
-    for name in ["ada", "bob"] {
-        let found = contact(&app, &format!("{name}@example.com")).await;
-        let noted = found.unwrap().confirmation.unwrap();
-        assert_ne!(noted.mailed_at.is_some(), noted.undeliverable_at.is_some());
-        marked += usize::from(noted.undeliverable_at.is_some());
-    }
-    assert_eq!(marked, 1);
 }
 
 #[tokio::test]

@@ -300,8 +300,7 @@ async fn pages_and_nothing_else_are_sent_with_a_policy() {
     }
     let others = "/style.css /site.js /script/forms.js /embed.js /icon.png /docs.md /openapi.json";
     for path in others.split(' ') {
-        let reply = app.send(Call::get(path)).await;
-        assert_eq!(reply.status, 200, "{path}");
+        let reply = app.expect("200", Call::get(path)).await;
         for name in HEADERS {
             assert_eq!(reply.header(name), None, "{name} of {path}");
         }
@@ -322,8 +321,7 @@ async fn a_page_asks_for_the_script_and_the_style_it_was_made_with() {
         for tag in tags(page.text()) {
             for path in ["src", "href"].map(|name| tag.attribute(name).unwrap_or_default()) {
                 if path.contains("?v=") {
-                    let reply = app.send(Call::get(path)).await;
-                    assert_eq!(reply.status, 200);
+                    let reply = app.expect("200", Call::get(path)).await;
                     asked.push((path.to_owned(), reply.body));
                 }
             }

@@ -8,7 +8,7 @@ use landing_api::http::answer::problem::Code;
 use landing_api::ports::{Clock, LimiterError};
 use tracing::{Event, Level, Metadata, Subscriber, span};
 
-use crate::fixtures::{FaultyRateLimiter, logged};
+use crate::fixtures::FaultyRateLimiter;
 use crate::harness::{Call, PanickingModelClient, Setup, TestApp};
 
 /// Which path leads where, the tests of `http::endpoints` say.
@@ -176,49 +176,4 @@ async fn what_panics_behind_the_operation_is_a_problem_too() {
         assert_eq!(reply.outcome() == "500 internal_error", has_body);
         reply.check_silent_on("secret cause");
     }
-}
-
-/// The messages of the lines, and the number that the last one tells.
-fn messages(log: &str) -> (usize, Option<usize>) {
-    let count = |line: &str| line.rsplit_once("count=")?.1.trim().parse().ok();
-    let requests = log.matches(": request ").count();
-    (requests, log.lines().find_map(count))
-}
-
-#[test]
-fn refused_and_free_requests_write_a_thousand_lines_a_second_and_a_number() {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build()
-        .unwrap();
-    let app = runtime.block_on(async {
-        let setup = Setup::default().allowing(&["https://a.example"]);
-        setup.limit("default", "1200/60s").start()
-    });
-    let send = |calls: Vec<Call>| {
-        let all = async {
-            for call in calls {
-                app.send(call).await;
-            }
-        };
-        messages(&logged(|| runtime.block_on(all)).1)
-    };
-    let paid = || Call::health();
-    let unknown = || Call::get("/api/v1/nothing");
-    let preflight = || Call::preflight("/api/v1/keys", "https://a.example");
-    assert_eq!(send(vec![unknown(); 600]), (600, None));
-    assert_eq!(send(vec![preflight(); 500]), (400, None));
-    // What is paid for is written, whatever else there is.
-    assert_eq!(send(vec![paid(); 600]), (600, None));
-    let refused = paid;
-    assert_eq!(send(vec![refused(); 50]), (0, None));
-    runtime.block_on(tokio::time::advance(std::time::Duration::from_secs(1)));
-    assert_eq!(send(vec![refused()]), (1, Some(150)));
-    assert_eq!(send(vec![preflight(); 1100]), (999, None));
-    runtime.block_on(tokio::time::advance(std::time::Duration::from_secs(60)));
-    app.clock.advance_ms(60_000);
-    // The next line of that kind has the number.
-    assert_eq!(send(vec![paid(); 2]), (2, None));
-    assert_eq!(send(vec![preflight()]), (1, Some(101)));
 }

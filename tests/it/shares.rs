@@ -11,11 +11,10 @@ use landing_api::http::server::ServerLimits;
 use serde_json::Value;
 use tokio::io::BufReader;
 use tokio::net::TcpSocket;
-use tokio::runtime::Builder;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::fixtures::logged;
+use crate::fixtures::logged_async;
 use crate::harness::Setup;
 use crate::mcp;
 use crate::openai::settings;
@@ -127,14 +126,9 @@ async fn a_connection_whose_requests_are_refused_idles_like_any_other() {
     assert!(began.elapsed() <= few().idle_deadline + Duration::from_secs(1));
 }
 
-/// What is logged while `attack` runs in a runtime of its own, whose time is paused.
-fn log_of(attack: impl AsyncFnOnce()) -> String {
-    let runtime = Builder::new_current_thread()
-        .enable_all()
-        .start_paused(true)
-        .build()
-        .unwrap();
-    let ((), log) = logged(|| runtime.block_on(attack()));
+/// What is logged during `attack`, whose addresses are not.
+async fn log_of(attack: impl Future<Output = ()>) -> String {
+    let ((), log) = logged_async(attack).await;
     assert!(!log.contains(ONE) && !log.contains(OTHER), "{log}");
     log
 }
@@ -146,9 +140,9 @@ fn warnings<const N: usize>(log: &str) -> [&str; N] {
     lines.try_into().unwrap_or_else(|_| panic!("{log}"))
 }
 
-#[test]
-fn refused_connections_are_logged_once_a_minute_with_a_pseudonym_and_what_to_do() {
-    let log = log_of(async || {
+#[tokio::test(start_paused = true)]
+async fn refused_connections_are_logged_once_a_minute_with_a_pseudonym_and_what_to_do() {
+    let log = log_of(async {
         let server = Server::start(Setup::default(), few()).await;
         for _ in 0..2 {
             let held = server.hold(2, ONE).await;
@@ -158,7 +152,8 @@ fn refused_connections_are_logged_once_a_minute_with_a_pseudonym_and_what_to_do(
             drop(held);
             sleep(Duration::from_secs(61)).await;
         }
-    });
+    })
+    .await;
     let [first, second] = warnings(&log);
     assert!(first.contains("count=1 "), "{first}");
     // The other six of the first minute, and the first of the second.
@@ -175,9 +170,9 @@ fn refused_connections_are_logged_once_a_minute_with_a_pseudonym_and_what_to_do(
     }
 }
 
-#[test]
-fn the_cap_is_logged_with_the_busiest_network_and_what_to_do() {
-    let log = log_of(async || {
+#[tokio::test(start_paused = true)]
+async fn the_cap_is_logged_with_the_busiest_network_and_what_to_do() {
+    let log = log_of(async {
         // While a connection is on its way, paused time would pass until one is idle for too long.
         tokio::time::resume();
         let server = Server::start(Setup::default(), few()).await;
@@ -189,7 +184,8 @@ fn the_cap_is_logged_with_the_busiest_network_and_what_to_do() {
         assert!(server.served_from(ONE).await.is_none());
         // It is served, because another is closed.
         assert!(server.served_from("127.0.0.16").await.is_some());
-    });
+    })
+    .await;
     let [refused, line] = warnings(&log);
     assert!(refused.contains("count=1 "), "{refused}");
     for part in [

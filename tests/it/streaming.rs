@@ -83,7 +83,7 @@ async fn the_embedded_model_streams_paragraphs() {
     let site = render_with(&facts(), &[page]);
     let model = PassageModelClient::new(&site.passages, &site.assistant_texts);
     let app = Setup::with_model(Arc::new(model)).start();
-    let call = ask().body(r#"{"messages":[{"role":"user","content":"keys"}]}"#);
+    let call = Call::question("keys").header("accept", "text/event-stream");
     let events = events_of(&app.send(call).await);
     assert_eq!(events.len(), 5, "{events:?}");
     let answer =

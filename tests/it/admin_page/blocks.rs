@@ -1,6 +1,6 @@
 //! Blocked networks.
 
-use super::{Desk, Visit};
+use super::Desk;
 use crate::harness::{Call, VISITOR};
 
 #[tokio::test]
@@ -28,14 +28,8 @@ async fn a_network_is_blocked_and_unblocked_after_a_confirmation() {
 }
 
 #[tokio::test]
-async fn other_pages_and_bad_networks_block_nothing() {
+async fn bad_networks_block_nothing() {
     let (desk, login) = Desk::signed_in().await;
-    let form = format!("network={VISITOR}");
-    let add = Visit::post("/blocks/add", &form).of(&login);
-    let elsewhere = add.clone().header("sec-fetch-site", "cross-site");
-    assert_eq!(desk.send(elsewhere).await.status, 403);
-    let stranger = Visit::post("/blocks/add", &form);
-    assert_eq!(desk.send(stranger).await.status, 403);
     for bad in ["everyone", "203.0.113.0%2F99", "%3Cb%3E"] {
         let field = format!("network={bad}");
         let shown = desk.confirm(&login, "/blocks/add", &field).await;
@@ -44,6 +38,4 @@ async fn other_pages_and_bad_networks_block_nothing() {
     }
     assert_eq!(desk.get(&login, "/blocks/add").await.status, 400);
     assert!(desk.app.app.blocks.list().is_empty());
-    assert_eq!(desk.send(add).await.status, 200);
-    assert_eq!(desk.app.app.blocks.list().len(), 1);
 }

@@ -17,9 +17,6 @@ use hyper::{HeaderMap, Method, Request, StatusCode};
 use landing_api::operator::page::AdminPage;
 use landing_api::operator::sessions::Sessions;
 
-use landing_api::domain::email::EmailAddress;
-use serde_json::json;
-
 use crate::harness::{Call, Setup, TestApp};
 use crate::twins::SeededEntropy;
 
@@ -46,10 +43,6 @@ const FORMS: [&str; 8] = [
     "/warning/put-away",
     "/logout",
 ];
-
-fn email(address: &str) -> EmailAddress {
-    EmailAddress::parse(address).unwrap()
-}
 
 /// The admin page over a service in memory.
 struct Desk {
@@ -208,14 +201,11 @@ impl Desk {
 
     /// Signs an address up, as a visitor does.
     async fn sign_up(&self, address: &str) {
-        let body = json!({ "email": address }).to_string();
-        let reply = self.app.send(Call::post("/api/v1/newsletter", body)).await;
-        assert_eq!(reply.status, 200);
+        self.app.expect("200", Call::sign_up(address)).await;
     }
 
     async fn is_known(&self, address: &str) -> bool {
-        let found = self.app.app.contacts.find(&email(address)).await;
-        found.unwrap().is_some()
+        self.app.contact(address).await.is_some()
     }
 
     /// The token of a new link.

@@ -128,10 +128,8 @@ async fn contacts_and_imports_are_counted() {
 
 #[tokio::test]
 async fn confirmations_are_a_percentage_of_the_emails_only_as_far_as_they_can_be() {
-    let desk = Desk::over(Setup {
-        mail: Some(Arc::new(ScriptedMailSender::default())),
-        ..Setup::default()
-    });
+    let mail = Arc::new(ScriptedMailSender::default());
+    let desk = Desk::over(Setup::with_mail(mail));
     let login = desk.sign_in().await;
     let metrics = &desk.app.metrics;
     metrics.deliveries(Channel::Mail).made.add(8);

@@ -85,9 +85,6 @@ fn requests_that_never_end_and_heads_that_are_too_large_are_refused() {
     let (address, _) = parts(&link);
     let large = format!("X: {}\r\n", "x".repeat(64 * 1024));
     assert!(get(address, "/", &large).starts_with("HTTP/1.1 431"));
-    let form = "x".repeat(20_000);
-    let refused = post(address, "/login", "", &form);
-    assert!(refused.starts_with("HTTP/1.1 413"), "{refused}");
     // One that waits for its body does not keep the service from stopping.
     let mut waiting = TcpStream::connect(address).unwrap();
     let head = format!("POST /login HTTP/1.1\r\nHost: {address}\r\nContent-Length: 9\r\n\r\n");

@@ -15,10 +15,7 @@ use crate::twins::ScriptedWebhookSender;
 #[tokio::test]
 async fn deliveries_are_listed_retried_dropped_and_held() {
     let webhook = Arc::new(ScriptedWebhookSender::default());
-    let desk = Desk::over(Setup {
-        webhook: Some(webhook.clone()),
-        ..Setup::default()
-    });
+    let desk = Desk::over(Setup::with_webhook(webhook.clone()));
     let login = desk.sign_in().await;
     let empty = desk.get(&login, "/queue").await;
     assert!(empty.text.contains("No results."), "{}", empty.text);
@@ -68,10 +65,8 @@ async fn deliveries_are_listed_retried_dropped_and_held() {
 
 #[tokio::test]
 async fn a_pause_is_shown_with_its_reason_and_a_retry_ends_that_of_email() {
-    let desk = Desk::over(Setup {
-        webhook: Some(Arc::new(ScriptedWebhookSender::default())),
-        ..Setup::default()
-    });
+    let webhook = Arc::new(ScriptedWebhookSender::default());
+    let desk = Desk::over(Setup::with_webhook(webhook));
     let login = desk.sign_in().await;
     desk.sign_up("ada@example.com").await;
     let until = NOW.plus_ms(60_000);

@@ -1,6 +1,6 @@
 //! What an agent does that knows nothing but the base URL: every address it asks, it was told.
 
-use hyper::{Method, StatusCode};
+use hyper::Method;
 use serde_json::Value;
 
 use crate::harness::{Call, Reply, TestApp};
@@ -20,8 +20,7 @@ impl Agent<'_> {
     }
 
     async fn read(&self, path: &str) -> Reply {
-        let reply = self.app.send(Call::get(path)).await;
-        assert_eq!(reply.status, StatusCode::OK, "{path}");
+        let reply = self.app.expect("200", Call::get(path)).await;
         reply
     }
 

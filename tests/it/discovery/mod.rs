@@ -73,14 +73,9 @@ fn app() -> TestApp {
 }
 
 fn app_at(base_url: &'static str) -> TestApp {
-    let setup = Setup {
-        base_url,
-        ..Setup::default()
-    };
-    setup
-        .limit("default", "1000000/60s")
-        .limit("ip", "1000000/60s")
-        .start()
+    let wide = "1000000/60s";
+    let setup = Setup::at(base_url).limit("default", wide);
+    setup.limit("ip", wide).start()
 }
 
 async fn get(app: &TestApp, path: &str) -> Reply {

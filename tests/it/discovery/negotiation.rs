@@ -34,8 +34,7 @@ async fn a_page_is_markdown_for_who_asks_for_that_and_html_for_anybody_else() {
             if let Some(accept) = accept {
                 call = call.header("accept", accept);
             }
-            let reply = app.send(call).await;
-            assert_eq!(reply.status, 200);
+            let reply = app.expect("200", call).await;
             assert_eq!(reply.header("content-type"), Some(media_type), "{accept:?}");
             let is_html = reply.body.starts_with(b"<!DOCTYPE html>");
             assert_eq!(is_html, media_type == HTML, "{page} {accept:?}");

@@ -22,6 +22,7 @@ use tokio::time::sleep;
 
 use crate::fixtures::logged_async;
 use crate::program::closed_address;
+use crate::rows::rows;
 
 /// Answers `answer` to every command that it reads; a late one takes every log-in. It ends with this value.
 struct Peer {
@@ -189,35 +190,33 @@ async fn open_redis(login: &str, port: u16) -> RedisRateLimiter {
     RedisRateLimiter::open(settings).await.unwrap()
 }
 
+/// Errors of Redis, and what is told of them.
+const REDIS_ERRORS: &str = "
+READONLY You can't write. | it is a read-only replica
+LOADING Redis is loading | LOADING
+OOM command not allowed | OOM
+NOAUTH Authentication required. | NOAUTH: check the user
+WRONGPASS invalid pair | WRONGPASS: check
+NOPERM User ada@example.com lacks it | NOPERM: check
+MASTERDOWN Link with MASTER is down | MASTERDOWN
+NOREPLICAS Not enough good replicas | NOREPLICAS
+MISCONF Errors writing to the AOF file | MISCONF
+BUSY Redis is busy running a script | BUSY
+UNKILLABLE Sorry the script | UNKILLABLE
+ERR max number of clients reached | ERR
+WRONGTYPE Operation against a key | WRONGTYPE
+ada@example.com | (address)
+";
+
 #[tokio::test]
 async fn an_error_of_redis_is_known_by_its_code_whatever_its_words() {
     let long = format!("-{}\r\n", "X".repeat(3600));
     let unexpected = "returned an unexpected result";
-    for (answer, expected) in [
-        (
-            &b"-READONLY You can't write.\r\n"[..],
-            "it is a read-only replica",
-        ),
-        (b"-LOADING Redis is loading\r\n", "LOADING"),
-        (b"-OOM command not allowed\r\n", "OOM"),
-        (
-            b"-NOAUTH Authentication required.\r\n",
-            "NOAUTH: check the user",
-        ),
-        (b"-WRONGPASS invalid pair\r\n", "WRONGPASS: check"),
-        (
-            b"-NOPERM User ada@example.com lacks it\r\n",
-            "NOPERM: check",
-        ),
-        (b"-MASTERDOWN Link with MASTER is down\r\n", "MASTERDOWN"),
-        (b"-NOREPLICAS Not enough good replicas\r\n", "NOREPLICAS"),
-        (b"-MISCONF Errors writing to the AOF file\r\n", "MISCONF"),
-        (b"-BUSY Redis is busy running a script\r\n", "BUSY"),
-        (b"-UNKILLABLE Sorry the script\r\n", "UNKILLABLE"),
-        (b"-ERR max number of clients reached\r\n", "ERR"),
-        (b"-WRONGTYPE Operation against a key\r\n", "WRONGTYPE"),
-        (b"-ada@example.com\r\n", "(address)"),
-        (b"-\x1b[31mE\xe2\x80\xaeVIL x\r\n", "[31mE VIL"),
+    let errors = rows(REDIS_ERRORS).map(|[error, told]| (format!("-{error}\r\n"), told));
+    let errors: Vec<_> = errors.collect();
+    let errors = errors.iter().map(|(error, told)| (error.as_bytes(), *told));
+    let others = [
+        (&b"-\x1b[31mE\xe2\x80\xaeVIL x\r\n"[..], "[31mE VIL"),
         (long.as_bytes(), "XXXX"),
         // No errors, and no answers of the script's.
         (b":1\r\n", unexpected),
@@ -232,7 +231,8 @@ async fn an_error_of_redis_is_known_by_its_code_whatever_its_words() {
         (b":x\r\n", ""),
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", ""),
         (b"\x15\x03\x03\x00\x02\x02\x28", ""),
-    ] {
+    ];
+    for (answer, expected) in errors.chain(others) {
         for login in ["", ":hunter2@"] {
             let peer = Peer::start(answer).await;
             let limiter = open_redis(login, peer.port).await;

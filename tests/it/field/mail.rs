@@ -1,16 +1,18 @@
 //! Relays: bytes that no library expects, and whose fault a mail is. How replies are read, and all codes, the tests of
 //! replies and of blame have.
 
+use std::net::SocketAddr;
+
 use landing_api::adapters::files::operator_file::PasswordFile;
 use landing_api::adapters::outbound::Roots;
 use landing_api::adapters::outbound::smtp::{SmtpMailSender, SmtpSettings};
-use landing_api::domain::{EmailAddress, Letter, LetterContent, RelaySecurity, Sender, mail};
+use landing_api::domain::{EmailAddress, Letter, RelaySecurity, Sender};
 use landing_api::ports::{MailError, MailSender as _};
 use proptest::prelude::*;
 
-use crate::harness::NOW;
 use crate::mail::relay::Then::{Close, GoOn, Repeat};
 use crate::mail::relay::{REPEATED_MAX, Received, Relay, Script};
+use crate::mail::{letter_of, settings};
 use crate::program::private_dir;
 use crate::rows::rows;
 use crate::tls::{Authority, write_private};
@@ -38,16 +40,14 @@ fn check(sent: &Result<(), MailError>, outcome: &str, row: &str) {
 }
 
 /// A sender by this relay, with a log-in if there is a file of the password.
-fn sender(port: u16, security: RelaySecurity, password: Option<PasswordFile>) -> SmtpMailSender {
+fn sender(
+    relay: SocketAddr,
+    security: RelaySecurity,
+    password: Option<PasswordFile>,
+) -> SmtpMailSender {
     let settings = SmtpSettings {
-        relay: mail::Relay {
-            host: "localhost".to_owned(),
-            port,
-            security,
-            user: password.as_ref().map(|_| "ada".to_owned()),
-        },
-        password_file: password,
         sender: Sender::parse("Müller, \"Ada\" <news@bücher.example>").unwrap(),
+        ..settings(relay, security, password)
     };
     SmtpMailSender::open(settings, Roots::of([])).unwrap()
 }
@@ -63,7 +63,7 @@ async fn sent(
     let file = dir.path().join("password");
     write_private(&file, "hunter2");
     let password = logs_in.then(|| PasswordFile::open(&file).unwrap());
-    let sender = sender(relay.address.port(), security, password);
+    let sender = sender(relay.address, security, password);
     let letter = letter("Hello", ".\r\n.text", "<p>");
     let message = sender.write(&letter).unwrap();
     let result = sender.send(&letter.to, &message).await;
@@ -73,14 +73,7 @@ async fn sent(
 fn letter(subject: &str, text: &str, html: &str) -> Letter {
     Letter {
         to: EmailAddress::parse("ada.lovelace@example.com").unwrap(),
-        content: LetterContent {
-            subject: subject.to_owned(),
-            text: text.to_owned(),
-            html: html.to_owned(),
-        },
-        at: NOW,
-        id: [7; 16],
-        leave_url: None,
+        ..letter_of(subject, text, html)
     }
 }
 
@@ -289,7 +282,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn every_message_can_be_sent_to_every_relay(subject: String, text: String, html in "\\PC{0,2000}") {
-        let sender = sender(25, RelaySecurity::Tls, None);
+        let sender = sender(([127, 0, 0, 1], 25).into(), RelaySecurity::Tls, None);
         let message = sender.write(&letter(&subject, &text, &html)).unwrap();
         prop_assert!(message.is_ascii());
         let mut lines = message.split('\n');

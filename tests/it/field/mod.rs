@@ -7,7 +7,6 @@ mod imports;
 mod ledger;
 mod mail;
 mod model;
-mod pages;
 mod queue;
 mod requests;
 mod webhook;

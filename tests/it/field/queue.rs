@@ -17,20 +17,18 @@ use landing_api::domain::email::EmailAddress;
 use landing_api::domain::mail::Letter;
 use landing_api::domain::time::Timestamp;
 use landing_api::metrics::workers::Worker;
-use landing_api::ports::{ContactStore, DeliveryQueue, MailError, MailSender, WebhookSender};
+use landing_api::ports::{DeliveryQueue, MailError, MailSender, WebhookSender};
 use landing_api::usecases::deliver::{DeliverError, Mailing, deliver_mail, deliver_to_webhook};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::fixtures::{address, listed};
+use crate::fixtures::listed;
 use crate::harness::{Call, Setup, TestApp};
 use crate::operator::ask;
 use crate::program::Program;
 use crate::twins::{ScriptedMailSender, ScriptedWebhookSender};
-
-const PATH: &str = "/api/v1/newsletter";
 
 /// Answers each mail by the name of its recipient, without its number.
 #[derive(Default)]
@@ -78,19 +76,14 @@ impl Relay {
     }
 }
 
-fn start(setup: Setup) -> (TestApp, Arc<Relay>) {
+fn start() -> (TestApp, Arc<Relay>) {
     let relay = Arc::new(Relay::default());
-    let setup = Setup {
-        mail: Some(relay.clone()),
-        ..setup
-    };
-    (setup.start(), relay)
+    (Setup::with_mail(relay.clone()).start(), relay)
 }
 
 async fn sign_up(app: &TestApp, name: &str, from: &str) {
-    let body = json!({ "email": format!("{name}@example.com") });
-    let call = Call::post(PATH, body.to_string()).from(from);
-    assert_eq!(app.send(call).await.status, StatusCode::OK);
+    let call = Call::sign_up(&format!("{name}@example.com")).from(from);
+    app.expect("200", call).await;
     app.clock.advance_ms(1);
 }
 
@@ -117,10 +110,8 @@ async fn queued(app: &TestApp) -> BTreeMap<String, Delivery> {
 }
 
 async fn contact(app: &TestApp, name: &str) -> Contact {
-    let found = ContactStore::find(&*app.contacts, &address(name))
-        .await
-        .unwrap();
-    found.unwrap()
+    let email = format!("{name}@example.com");
+    app.contact(&email).await.unwrap()
 }
 
 async fn status(app: &TestApp) -> Value {
@@ -157,7 +148,7 @@ async fn a_refusal_is_the_recipients_or_the_accounts_and_no_mail_pays_for_the_ac
         ("ada denied1 denied2 bob", "ada", "", "", Some(1)),
     ];
     for (names, sent, dead, tried, pause) in rows {
-        let (app, relay) = start(Setup::default());
+        let (app, relay) = start();
         for name in names.split(' ') {
             sign_up(&app, name, "192.0.2.1").await;
         }
@@ -195,7 +186,7 @@ async fn an_account_at_fault_is_looked_at_again_and_all_mails_leave_once_it_is_f
         unclear(450),
     ];
     for outage in outages {
-        let (app, relay) = start(Setup::default());
+        let (app, relay) = start();
         for number in 0..12 {
             sign_up(&app, &format!("user{number}"), "192.0.2.1").await;
         }
@@ -241,7 +232,7 @@ async fn an_account_at_fault_is_looked_at_again_and_all_mails_leave_once_it_is_f
 
 #[tokio::test]
 async fn recipients_that_are_refused_are_in_nobodys_way() {
-    let (app, relay) = start(Setup::default());
+    let (app, relay) = start();
     for name in ["bare1", "bare2", "bare3", "ada"] {
         sign_up(&app, name, "192.0.2.1").await;
     }
@@ -266,7 +257,7 @@ async fn recipients_that_are_refused_are_in_nobodys_way() {
 
 #[tokio::test]
 async fn an_address_that_the_account_may_not_write_to_stops_no_other_mail() {
-    let (app, relay) = start(Setup::default());
+    let (app, relay) = start();
     let mut mailing = Mailing::default();
     for number in 0..20 {
         sign_up(&app, &format!("denied{number}"), "192.0.2.1").await;
@@ -288,7 +279,7 @@ async fn an_address_that_the_account_may_not_write_to_stops_no_other_mail() {
 
 #[tokio::test]
 async fn one_that_fails_alone_is_final_once_others_were_accepted() {
-    let (app, _relay) = start(Setup::default());
+    let (app, _relay) = start();
     let mut mailing = Mailing::default();
     sign_up(&app, "bare1", "192.0.2.1").await;
     deliver(&app, &mut mailing).await;
@@ -304,7 +295,7 @@ async fn one_that_fails_alone_is_final_once_others_were_accepted() {
 
 #[tokio::test]
 async fn at_a_stop_undecided_mails_are_for_others_to_send_at_once() {
-    let (app, _relay) = start(Setup::default());
+    let (app, _relay) = start();
     sign_up(&app, "bare1", "192.0.2.1").await;
     let (mut stopping, mut other) = (Mailing::default(), Mailing::default());
     let mail = app.app.mail.as_deref().unwrap();
@@ -321,7 +312,7 @@ async fn at_a_stop_undecided_mails_are_for_others_to_send_at_once() {
 
 #[tokio::test]
 async fn no_network_gets_more_than_a_quarter_of_all_mails_or_keeps_others_waiting() {
-    let (app, relay) = start(Setup::default());
+    let (app, relay) = start();
     for number in 0..600 {
         let from = format!("192.0.2.{}", number % 250);
         sign_up(&app, &format!("user{number}"), &from).await;
@@ -371,11 +362,7 @@ impl WebhookSender for Slow {
 #[tokio::test(start_paused = true)]
 async fn each_message_is_settled_as_its_attempt_ends() {
     let webhook = Arc::new(Slow(ScriptedWebhookSender::default()));
-    let setup = Setup {
-        webhook: Some(webhook.clone()),
-        ..Setup::default()
-    };
-    let app = setup.start();
+    let app = Setup::with_webhook(webhook.clone()).start();
     for name in ["slow", "ada", "bob", "cat"] {
         sign_up(&app, name, "192.0.2.1").await;
     }
@@ -436,7 +423,7 @@ async fn a_worker_that_nobody_was_promised_anything_of_leaves_health_alone() {
     let stop = CancellationToken::new();
     let task = supervise(Worker::Counts, &app.metrics, &stop, |_stop| async {});
     sleep(Duration::from_secs(1200)).await;
-    assert_eq!(app.send(Call::health()).await.status, StatusCode::OK);
+    app.expect("200", Call::health()).await;
     stop.cancel();
     task.await.unwrap();
 }

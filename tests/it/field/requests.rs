@@ -3,9 +3,7 @@
 use http_body_util::Empty;
 use hyper::body::Bytes;
 use hyper::{Method, Request};
-use landing_api::domain::email::EmailAddress;
 use landing_api::http::endpoints::ENDPOINTS;
-use landing_api::ports::ContactStore;
 use proptest::prelude::*;
 
 use crate::harness::{Call, Setup, TestApp};
@@ -18,9 +16,7 @@ const THANKS: &str = "/newsletter/thanks?lang=en";
 async fn check_kept(app: &TestApp, call: Call, email: &str) {
     let reply = app.expect("303", call).await;
     assert_eq!(reply.header("location"), Some(THANKS));
-    let email = EmailAddress::parse(email).unwrap();
-    let found = ContactStore::find(&*app.contacts, &email).await;
-    assert!(found.unwrap().is_some(), "{email:?}");
+    assert!(app.contact(email).await.is_some(), "{email}");
 }
 
 fn utf16(text: &str, is_little: bool) -> Vec<u8> {
@@ -243,10 +239,7 @@ async fn crumbs_of_cookies_count_as_one_header() {
 
 #[tokio::test]
 async fn hosts_and_origins_are_compared_as_names() {
-    let setup = Setup {
-        base_url: "https://landing.example",
-        ..Setup::default()
-    };
+    let setup = Setup::at("https://landing.example");
     let app = setup.allowing(&[SHOP]).start();
     for (origin, is_admitted) in [
         ("https://shop.example.", true),
@@ -334,9 +327,8 @@ async fn links_of_nobody_are_counted_and_good_ones_never() {
     let app = Setup::default().limit("ip", "3/60s").start();
     let sign_up = Call::sign_up("ada@example.com").from("198.51.100.1");
     app.expect("200", sign_up).await;
-    let email = EmailAddress::parse("ada@example.com").unwrap();
-    let contact = ContactStore::find(&*app.contacts, &email).await.unwrap();
-    let token = contact.unwrap().leave_token.unwrap().to_string();
+    let contact = app.contact("ada@example.com").await.unwrap();
+    let token = contact.leave_token.unwrap().to_string();
     let unknown = "0".repeat(32);
     for (page, token, status) in [
         ("leave", &*unknown, "200"),

@@ -36,11 +36,7 @@ async fn card_and_manifest_are_those_of_the_running_server() {
 
 #[tokio::test]
 async fn the_card_leads_from_the_catalog_to_a_server_that_answers() {
-    let app = Setup {
-        base_url: "https://api.example.com",
-        ..Setup::default()
-    }
-    .start();
+    let app = Setup::at("https://api.example.com").start();
     let local = |url: &Value| {
         let path = url.as_str().unwrap().strip_prefix(app.base_url);
         path.unwrap().to_owned()

@@ -9,7 +9,7 @@ use crate::agent::register;
 use crate::harness::{Call, Reply, Setup, TestApp};
 use crate::twins::ScriptedModelClient;
 
-use super::{ask, call, failure, given, list, mint, ping, raw, subscribe};
+use super::{ask, call, failure, given, mint, ping, subscribe};
 
 fn subscribe_over_http() -> Call {
     Call::sign_up("ada@example.com")
@@ -67,24 +67,6 @@ async fn a_policy_that_refuses_is_a_result_with_the_seconds_to_wait() {
     // The refusal was not counted: after that time the next one is admitted.
     app.clock.advance_ms(899_000);
     app.given(subscribe()).await;
-}
-
-#[tokio::test]
-async fn past_the_doors_limit_a_message_is_a_429() {
-    let app = Setup::default().limit("default", "2/60s").start();
-    app.send(Call::health()).await;
-    app.given(subscribe()).await;
-    for call in [
-        subscribe(),
-        ping(),
-        list(),
-        raw("nonsense"),
-        raw(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#),
-    ] {
-        let reply = app.expect("429 rate_limited", call).await;
-        assert_eq!(reply.retry_after_s(), 60);
-    }
-    assert_eq!(app.contacts.len(), 1);
 }
 
 #[tokio::test]

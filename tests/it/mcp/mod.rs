@@ -29,7 +29,7 @@ const REVISION: &str = "mcp-protocol-version";
 const REVISIONS: [&str; 3] = [NEWEST, "2025-11-25", "2025-06-18"];
 
 /// A message as literal JSON.
-fn raw(body: &str) -> Call {
+pub(crate) fn raw(body: &str) -> Call {
     Call::post(MCP, body.to_owned())
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn ask() -> Call {
 }
 
 /// The call that signs an address up.
-fn subscribe() -> Call {
+pub(crate) fn subscribe() -> Call {
     let ada = json!({ "email": "ada@example.com" });
     call("subscribe_newsletter", &ada)
 }
@@ -102,11 +102,11 @@ pub(crate) fn ask_on_the_wire() -> String {
     post(MCP, &format!(r#"{{{head},"params":{params}}}"#))
 }
 
-fn ping() -> Call {
+pub(crate) fn ping() -> Call {
     plain("ping", &json!({}))
 }
 
-fn list() -> Call {
+pub(crate) fn list() -> Call {
     plain("tools/list", &json!({}))
 }
 

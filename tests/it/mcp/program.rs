@@ -1,22 +1,18 @@
 //! What the program logs about messages.
 
-use std::net::TcpListener;
-
-use rustix::process::Signal;
 use serde_json::json;
 
-use crate::program::{Program, command};
+use crate::program::{Program, assert_absent, closed_address};
 
 #[test]
 fn the_log_names_the_tool_and_the_cause_and_nobody() {
-    let data_dir = tempfile::tempdir().unwrap();
-    // A port that was bound and released: connections are refused.
-    let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/hook", free.local_addr().unwrap());
-    drop(free);
-    let flags = ["--log-level=trace", "--newsletter-webhook-mode=direct"];
-    let mut command = command(data_dir.path());
-    let program = Program::start(command.args(flags).args(["--newsletter-webhook", &url]));
+    let url = format!("--newsletter-webhook=http://{}/hook", closed_address());
+    let flags = [
+        "--log-level=trace",
+        "--newsletter-webhook-mode=direct",
+        &url,
+    ];
+    let (_dir, program) = Program::fresh(&flags);
     let email = "ada@example.com";
     let call = |name: &str, arguments: serde_json::Value| {
         let params = json!({ "name": name, "arguments": arguments });
@@ -40,7 +36,7 @@ fn the_log_names_the_tool_and_the_cause_and_nobody() {
         let (answered, answer) = program.send("POST", "/mcp", header, &body);
         assert_eq!(answered, status, "{answer}");
     }
-    let (_, log) = program.stop(Signal::TERM);
+    let log = program.stopped();
     let requests = log.lines().filter(|line| line.contains("endpoint=\"mcp\""));
     let requests: Vec<_> = requests.collect();
     assert_eq!(requests.len(), 7, "{log}");
@@ -56,8 +52,5 @@ fn the_log_names_the_tool_and_the_cause_and_nobody() {
     assert!(mint.contains(minted), "{mint}");
     assert!(!unknown.contains("tool="), "{unknown}");
     assert!(echo.contains("tool=\"echo\"") && echo.contains("code=\"validation_failed\""));
-    for private in ["ada@", "lak_"] {
-        let line = log.lines().find(|line| line.contains(private));
-        assert_eq!(line, None, "{private}");
-    }
+    assert_absent(&log, &["ada@", "lak_"]);
 }

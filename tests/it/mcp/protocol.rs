@@ -10,26 +10,42 @@ use super::{
     modern, ping, plain, raw, result,
 };
 
+/// Header and requested revision, and the one that is agreed. The newest has no handshake.
+const HANDSHAKES: &str = "
+- | 2025-06-18 | 2025-06-18
+- | 2025-11-25 | 2025-11-25
+- | 2024-11-05 | 2025-11-25
+- | 2026-07-28 | 2025-11-25
+- | 2099-01-01 | 2025-11-25
+- | nonsense | 2025-11-25
+2025-03-26 | 2025-03-26 | 2025-11-25
+2025-03-26 | 2025-06-18 | 2025-06-18
+2025-06-18 | 2025-11-25 | 2025-11-25
+2027-01-01 | 2027-01-01 | 2025-11-25
+2024-11-05 | 2024-11-05 | 2025-11-25
+nonsense | 2025-06-18 | 2025-06-18
+";
+
 #[tokio::test]
-async fn a_handshake_agrees_on_a_revision_that_has_one() {
+async fn a_handshake_agrees_on_a_revision_that_has_one_whatever_its_header_says() {
     let app = TestApp::new();
-    for (requested, agreed) in [
-        ("2025-06-18", "2025-06-18"),
-        ("2025-11-25", "2025-11-25"),
-        ("2024-11-05", "2025-11-25"),
-        ("2025-03-26", "2025-11-25"),
-        // The stateless revision has no handshake.
-        (NEWEST, "2025-11-25"),
-        ("2099-01-01", "2025-11-25"),
-        ("nonsense", "2025-11-25"),
-    ] {
-        let reply = app.send(initialize(requested)).await;
+    let named = |call: Call, version: &str| match version {
+        "-" => call,
+        version => call.header(REVISION, version),
+    };
+    for [header, requested, agreed] in rows(HANDSHAKES) {
+        let reply = app.send(named(initialize(requested), header)).await;
         let result = result(&reply);
         assert_eq!(result["protocolVersion"], agreed, "{requested}");
         assert_eq!(result["capabilities"], json!({ "tools": {} }));
         assert_eq!(result["serverInfo"]["name"], "example.landing/public-api");
         assert_eq!(result["serverInfo"]["title"], "Landing API");
         assert_eq!(reply.header("mcp-session-id"), None);
+        // From then on the header counts.
+        app.expect("200", named(list(), agreed)).await;
+        let is_served = ["-", "2025-06-18", "2025-11-25"].contains(&header);
+        let status = if is_served { "200" } else { "400" };
+        app.expect(status, named(list(), header)).await;
     }
     let initialized = raw(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
     let call = initialized.header(REVISION, "2025-11-25");

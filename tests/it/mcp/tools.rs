@@ -176,10 +176,7 @@ async fn a_minted_key_is_good_over_http_and_shown_once() {
 
 #[tokio::test]
 async fn an_agent_that_signs_up_is_told_what_the_owner_has_to_do() {
-    let app = Setup {
-        mail: Some(Arc::new(ScriptedMailSender::default())),
-        ..Setup::default()
-    };
+    let app = Setup::with_mail(Arc::new(ScriptedMailSender::default()));
     let result = app.start().result(subscribe()).await;
     let answer = json!({ "ok": true, "mode": "contact", "alreadyExists": false });
     assert_eq!(result["structuredContent"], answer);

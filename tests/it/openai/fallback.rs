@@ -10,7 +10,7 @@ use landing_api::ports::ModelClient;
 use serde_json::{Value, json};
 
 use super::upstream::{Script, Then, Upstream, chunk, piece};
-use super::{PATH, app_with, ask, ask_for_stream, check_refund, client, settings};
+use super::{app_with, ask, ask_for_stream, check_refund, client, settings};
 use crate::harness::{Call, Reply, Setup};
 use crate::rows::rows;
 use crate::site::{facts, render};
@@ -39,11 +39,6 @@ fn before(model: Arc<OpenAiModelClient>) -> Setup {
 
 fn before_upstream(upstream: &Upstream) -> Setup {
     before(client(settings(upstream)))
-}
-
-fn question(text: &str) -> Call {
-    let body = json!({"messages": [{"role": "user", "content": text}]});
-    Call::post(PATH, body.to_string())
 }
 
 /// The JSON of an answer, streamed or not.
@@ -135,7 +130,7 @@ async fn the_first_line_is_in_the_language_of_the_question() {
     let upstream = Upstream::start([Script::dropped()]).await;
     let app = before_upstream(&upstream).start();
     for [asked, begins] in rows(FIRST_LINES) {
-        let reply = app.send(question(asked)).await;
+        let reply = app.send(Call::question(asked)).await;
         let json = reply.json();
         let text = json["message"].as_str().unwrap();
         let (line, answer) = text.split_once("\n\n").unwrap();
@@ -174,8 +169,8 @@ async fn a_used_up_limit_is_a_429_whatever_the_model_does() {
     let known = || ask().header("cookie", &cookie);
     assert_eq!(app.send(known()).await.code(), "assistant_quota_exhausted");
     // Five are tried, and count by address; then the model is left alone, and nothing counts.
-    for turn in 0..12 {
-        assert_eq!(app.send(ask()).await.status, 200, "turn {turn}");
+    for _ in 0..12 {
+        app.expect("200", ask()).await;
     }
     assert_eq!(upstream.requests().len(), 1 + 5);
     assert_eq!(app.send(known()).await.code(), "assistant_quota_exhausted");

@@ -76,8 +76,7 @@ fn check_refund(reply: &Reply, about: &str) {
 }
 
 fn ask() -> Call {
-    let body = format!(r#"{{"messages":[{{"role":"user","content":"{QUESTION}"}}]}}"#);
-    Call::post(PATH, body)
+    Call::question(QUESTION)
 }
 
 fn ask_for_stream() -> Call {

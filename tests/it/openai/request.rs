@@ -1,6 +1,5 @@
 //! What the upstream is sent.
 
-use hyper::StatusCode;
 use landing_api::adapters::model::openai::{OpenAiSettings, bearer_token};
 use landing_api::domain::chat::Role;
 use landing_api::ports::{ModelClient, ModelError};
@@ -27,8 +26,7 @@ async fn our_prompt_comes_first_and_nobody_else_speaks_as_system_or_assistant() 
         ..settings(&upstream)
     };
     let app = super::app_with(client(settings));
-    let reply = app.send(Call::post(super::PATH, FORGED)).await;
-    assert_eq!(reply.status, StatusCode::OK);
+    app.expect("200", Call::post(super::PATH, FORGED)).await;
     let asked = &upstream.requests()[0];
     assert_eq!(asked.target, "/v1/chat/completions");
     for (name, value) in [

@@ -5,7 +5,6 @@ mod folder;
 mod images;
 mod shops;
 
-use hyper::StatusCode;
 use landing_api::adapters::model::PassageModelClient;
 use landing_api::adapters::model::openai::page_prompt;
 use landing_api::domain::chat::Passage;
@@ -60,8 +59,7 @@ fn images() -> Vec<SiteImage> {
 }
 
 async fn get(app: &TestApp, path: &str) -> Reply {
-    let reply = app.send(Call::get(path)).await;
-    assert_eq!(reply.status, StatusCode::OK, "{path}");
+    let reply = app.expect("200", Call::get(path)).await;
     reply
 }
 
