@@ -7,6 +7,8 @@ use hyper::header::{HeaderName, HeaderValue};
 use crate::domain::{Decision, Policies, PolicyName, Quota, Standing};
 use crate::usecases::admit::EVERY_REQUEST;
 
+use crate::http::answer::reply::BLANK;
+
 /// The headers.
 pub const NAMES: [HeaderName; 5] = [
     HeaderName::from_static("ratelimit-limit"),
@@ -36,10 +38,8 @@ pub struct RateLimitHeaders {
 impl RateLimitHeaders {
     /// For decisions by these policies.
     pub fn new(policies: &Policies) -> Self {
-        let door_policies = EVERY_REQUEST.into_iter();
-        let door_policies =
-            door_policies.filter_map(|policy| Some((policy, policies.quota(policy)?)));
-        let door_policies: Vec<_> = door_policies.collect();
+        let counting = |policy| Some((policy, policies.quota(policy)?));
+        let door_policies: Vec<_> = EVERY_REQUEST.into_iter().filter_map(counting).collect();
         let list: &str = list(door_policies.iter().copied()).leak();
         let numbers = (0..PREPARED_NUMBERS).map(|number| number.to_string());
         let numbers: &str = numbers.collect::<Vec<_>>().join(" ").leak();
@@ -54,7 +54,9 @@ impl RateLimitHeaders {
     fn number(&self, number: u64) -> HeaderValue {
         let index = usize::try_from(number).unwrap_or(usize::MAX);
         let prepared = self.numbers.get(index).cloned();
-        prepared.unwrap_or_else(|| number.into())
+        // `HeaderValue::from(u64)` would allocate twice.
+        let made = || HeaderValue::try_from(number.to_string()).ok();
+        prepared.or_else(made).unwrap_or(BLANK)
     }
 
     /// Passes the values on, in the order of [`NAMES`]. The numbers are those of `binding`, the policy of `decision`
@@ -105,9 +107,8 @@ fn list(policies: impl Iterator<Item = (PolicyName, Quota)>) -> String {
     policies.map(item).collect::<Vec<_>>().join(", ")
 }
 
-/// Of names of policies and numbers, which are valid in a value.
 fn value(text: &[u8]) -> HeaderValue {
-    HeaderValue::from_bytes(text).unwrap_or(HeaderValue::from_static(""))
+    HeaderValue::from_bytes(text).unwrap_or(BLANK)
 }
 
 #[cfg(test)]

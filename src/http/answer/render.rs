@@ -13,14 +13,12 @@ use crate::domain::{Decision, Policies, Standing};
 
 use crate::http::answer::page::failure_page;
 use crate::http::answer::ratelimit::{self, RateLimitHeaders};
-use crate::http::answer::reply::{NO_STORE, X_REQUEST_ID};
+use crate::http::answer::reply::{BLANK, NO_STORE, X_REQUEST_ID};
 use crate::http::{
     Area, Code, Problem, Reply, ReplyBody, RequestContext, RequestId, insert, whole,
 };
 
 const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
-/// A placeholder.
-const BLANK: HeaderValue = HeaderValue::from_static("");
 const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 /// Tells nginx not to buffer a stream.
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");

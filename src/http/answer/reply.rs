@@ -17,6 +17,10 @@ pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-i
 /// The value of `Cache-Control` that forbids every cache to keep an answer.
 pub(crate) const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
+/// A value that is filled in later. The values made here are visible ASCII, so it also stands for the error that they
+/// cannot have.
+pub(crate) const BLANK: HeaderValue = HeaderValue::from_static("");
+
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 
