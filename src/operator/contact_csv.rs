@@ -6,9 +6,9 @@
 
 use std::io;
 
-use bytes::Bytes;
 use csv::{Terminator, WriterBuilder};
 use serde_json::{Deserializer, Value};
+use tokio_util::bytes::Bytes;
 
 /// The header of a file: fields of a contact in the answer of `contacts list`.
 pub const HEADER: &str =

@@ -5,10 +5,10 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use futures_util::stream::{self, BoxStream, StreamExt as _};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tokio_util::bytes::Bytes;
 
 use crate::app::App;
 use crate::domain::EmailAddress;

@@ -1,6 +1,6 @@
 //! A document: the content of one path, in each of its representations.
 
-use bytes::Bytes;
+use tokio_util::bytes::Bytes;
 
 use crate::domain::Language;
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use bytes::Bytes;
 use imagesize::{Compression, ImageType};
+use tokio_util::bytes::Bytes;
 
 use super::document::Document;
 use super::site_file::SiteError;

@@ -39,12 +39,12 @@ pub mod tools;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use data_encoding::HEXLOWER;
 use minijinja::context;
 use minijinja::value::{Serde, Value};
 use ring::digest::{SHA256, digest};
 use serde::Serialize;
+use tokio_util::bytes::Bytes;
 
 use crate::domain::{AssistantTexts, Language, LetterContent, Passage, Settings};
 

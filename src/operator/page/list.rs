@@ -151,8 +151,8 @@ fn text<'a>(row: &'a Value, member: &str) -> &'a str {
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
     use futures_util::stream;
+    use tokio_util::bytes::Bytes;
 
     use super::*;
     use crate::ports::StoreError;

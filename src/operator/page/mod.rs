@@ -27,7 +27,6 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::{FutureExt as _, StreamExt as _, TryStreamExt as _, stream};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited, StreamBody};
 use hyper::body::{Body, Frame};
@@ -38,6 +37,7 @@ use minijinja::context;
 use minijinja::value::{Serde, Value as Rendered};
 use serde_json::Value;
 use tokio::time::timeout;
+use tokio_util::bytes::Bytes;
 use tokio_util::task::TaskTracker;
 
 use crate::app::App;
