@@ -6,8 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hyper::header::HeaderValue;
 use uuid::Uuid;
 
-use crate::http::answer::reply::BLANK;
-
 /// Makes ids from the random seed of the process and a counter. Each connection has a counter of its own: all cores
 /// would contend for a shared one.
 #[derive(Debug)]
@@ -52,7 +50,8 @@ impl RequestId {
     pub(crate) fn to_header(self) -> HeaderValue {
         let mut text = Uuid::encode_buffer();
         // Hexadecimal digits and hyphens are always a valid value.
-        HeaderValue::from_str(self.0.hyphenated().encode_lower(&mut text)).unwrap_or(BLANK)
+        HeaderValue::from_str(self.0.hyphenated().encode_lower(&mut text))
+            .unwrap_or(HeaderValue::from_static(""))
     }
 }
 
