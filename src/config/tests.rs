@@ -100,6 +100,15 @@ const MISTAKEN: &str = "
 --redirect-listen=127.0.0.1:0 | needs an https URL as --base-url
 --redirect-listen=127.0.0.1:0 --base-url=http://a.example | needs an https URL
 --redirect-listen=80 | must be an address and a port
+--accent=#ff9900 | use a darker colour
+--accent=teal | must be a colour such as '#0b665e'
+--smtp-url=smtps://mx.example.org | --mail-from
+--mail-from=news@example.org | --smtp-url
+--mail-from=news@example.org --smtp-url=smtps://ada@mx.example.org | --smtp-password-file
+--mail-from=news@example.org --smtp-url=smtps://mx.example.org --smtp-password-file=/missing | needs a user
+--mail-from=news@example.org --smtp-url=smtps://ada:hunter2@mx.example.org | --smtp-password-file
+--mail-from=news@example.org --smtp-url=https://mx.example.org | smtps://USER@HOST
+--mail-from=Ada --smtp-url=smtps://mx.example.org | NAME <ADDRESS>
 ";
 
 #[test]
@@ -188,6 +197,7 @@ fn a_wrong_value_is_refused_by_the_name_of_its_flag() {
 --log-level=loud --log-level=3 --log-format=xml
 --hsts= --hsts=on --hsts=Off --hsts=31536000 --hsts=-1s --hsts=+1s --hsts=3661d
 --hsts=99999999999999999999s
+--accent=teal --accent=#ff9900 --keep-questions=366 --keep-questions=-1 --keep-questions=week
 "#;
     check_wrong(wrong, &[]);
     for wrong in [
@@ -338,11 +348,16 @@ contacts --data-dir d show                          | <ADDRESS>
 contacts --data-dir d show nobody                   | must be an email address
 contacts --data-dir d forget                        | <ADDRESS>
 contacts --data-dir d forget a@example.com nobody   | must be an email address
+contacts --data-dir d forget a@example.com --since 2026-01-01 | cannot be used with
+contacts --data-dir d forget --from - --signed-by ::1 | cannot be used with
+contacts --data-dir d forget --yes --until soon     | must be a time such as
 contacts --data-dir d list --since yesterday        | must be a time such as
 contacts --data-dir d list --sicne 2026-01-01       | '--since'
 contacts --data-dir d count --until 2026-13-01      | must be a time such as
 contacts --data-dir d import                        | <FILE>
 keys --data-dir d revoke                            | <KEY>
+queue --data-dir d retry                            | <ID>
+queue --data-dir d retry msg_0 --all                | --all
 limits --data-dir d reset                           | --all
 limits --data-dir d reset --policy newsleter        | [possible values: default, ip
 limits --data-dir d reset --all --ip 127.0.0.1      | cannot be used with
@@ -358,7 +373,12 @@ limits --data-dir d show --key x --ip ::1           | cannot be used with
 
 #[test]
 fn values_that_may_hold_secrets_are_not_shown() {
-    for flag in ["--newsletter-webhook", "--model-url", "--model-param"] {
+    for flag in [
+        "--newsletter-webhook",
+        "--model-url",
+        "--model-param",
+        "--smtp-url",
+    ] {
         for value in ["a b\ns3cret", "https://me:s3cret@a.example/"] {
             let message = refusal(&[&format!("{flag}={value}")]);
             assert!(message.contains(flag), "{message}");

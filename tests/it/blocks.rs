@@ -1,7 +1,6 @@
 //! Blocked networks: one decision at the door, and the file that keeps it over restarts.
 
 use std::fs;
-use std::path::Path;
 
 use hyper::Method;
 use landing_api::adapters::files::block_list::FileBlockList;
@@ -116,17 +115,11 @@ async fn a_change_that_is_not_written_is_none() {
     }
 }
 
-/// The line with which a start ends.
-fn refusal(dir: &Path) -> String {
-    let ran = Ran::of(&mut command(dir));
-    assert_eq!(ran.status, Some(1));
-    ran.err
-}
-
 #[test]
 fn a_start_with_a_file_that_cannot_be_read_is_refused_by_its_line() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join(data_dir::BLOCKS);
+    let told = "line 2 is not a blocked network";
     let good = json!({"network": "192.0.2.0/24", "since": "2026-11-25T16:00:00.000Z"});
     let edits = [
         ("/24", "/0"),
@@ -138,19 +131,21 @@ fn a_start_with_a_file_that_cannot_be_read_is_refused_by_its_line() {
     let others = ["192.0.2.0/24", "{}", ""].map(str::to_owned);
     for bad in edited.into_iter().chain(others) {
         fs::write(&path, format!("{good}\n{bad}\n{good}\n")).unwrap();
-        let line = refusal(dir.path());
-        let told = "blocks.jsonl: line 2 is not a blocked network";
-        assert!(line.contains(told), "{line}");
-        assert!(!line.contains("192.0.2"), "{line}");
+        let refused = FileBlockList::open(Some(path.clone())).unwrap_err();
+        let refused = refused.to_string();
+        assert!(refused.contains(told), "{bad}: {refused}");
+        assert!(!refused.contains("192.0.2"), "{refused}");
     }
+    let start = || Ran::of(&mut command(dir.path()));
+    start().refused(1, &format!("blocks.jsonl: {told}"));
     let check = || {
         let checked = Ran::of(landing_api(&["check", "--data-dir"]).arg(dir.path()));
         assert_eq!(checked.status, Some(2));
         checked.out
     };
-    assert!(check().contains("line 2 is not a blocked network"));
+    assert!(check().contains(told));
     fs::remove_file(&path).unwrap();
     make_fifo(&path);
-    assert!(refusal(dir.path()).contains("blocks.jsonl: is not a regular file"));
+    start().refused(1, "blocks.jsonl: is not a regular file");
     assert!(check().contains("is not a regular file"));
 }

@@ -16,7 +16,6 @@ use tokio_util::sync::CancellationToken;
 use crate::contracts::count_store::counts;
 use crate::fixtures::{OneFile, logged, logged_async, make_fifo};
 use crate::harness::NOW;
-use crate::program::Program;
 use crate::twins::{ManualClock, MemoryCountStore};
 
 /// When a minute's counts have been kept.
@@ -264,20 +263,4 @@ async fn what_could_not_be_stored_is_stored_later() {
     // Once for the outage, and once that it is over.
     assert_eq!(log.matches(line).count(), 1, "{log}");
     assert_eq!(log.matches("stored again").count(), 1, "{log}");
-}
-
-#[tokio::test]
-async fn the_program_keeps_its_counts_at_a_stop() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("data");
-    for run in 1..=2 {
-        let program = Program::on(&path);
-        program.sign_up("ada@example.com");
-        program.stopped();
-        let found = all(&FileCountStore::open(&path.join("counts.jsonl"))).await;
-        let of = |counted| found.iter().map(move |(_, counts)| counts.get(counted));
-        let sum = |counted| of(counted).sum::<u64>();
-        let counted = [Counted::SignUps, Counted::Renewals, Counted::Requests];
-        assert_eq!(counted.map(sum), [1, run - 1, run]);
-    }
 }

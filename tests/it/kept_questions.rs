@@ -19,7 +19,7 @@ use crate::fixtures::{OneFile, logged, make_fifo};
 use crate::harness::{Call, NOW, Setup, TestApp};
 use crate::openai::conversation;
 use crate::operator::ask;
-use crate::program::{Program, Ran, command, landing_api};
+use crate::program::{Program, command};
 use crate::twins::ScriptedModelClient;
 
 /// No page answers it.
@@ -267,15 +267,4 @@ fn the_program_lists_them_running_and_stopped_and_erases_them_without_the_flag()
     let mut on = command(dir.path());
     Program::start(on.arg("--keep-questions=30")).stopped();
     assert!(!path.exists());
-}
-
-#[test]
-fn days_are_days_and_need_a_data_directory() {
-    for days in ["366", "-1", "week"] {
-        let flag = format!("--keep-questions={days}");
-        let mut command = command(Path::new("/nowhere"));
-        Ran::of(command.arg(flag)).refused(2, days);
-    }
-    let mut alone = landing_api(&["--keep-questions=30"]);
-    Ran::of(&mut alone).refused(2, "--data-dir");
 }

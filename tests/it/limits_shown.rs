@@ -127,6 +127,9 @@ async fn every_policy_is_shown_with_its_busiest_windows() {
     assert_eq!(of(PolicyName::Newsletter), (Some("1/1m"), vec![(1, true)]));
     assert_eq!(of(PolicyName::NewsletterAll).1, [(1, false)]);
     assert_eq!(of(PolicyName::Keys), (None, vec![]));
+    let none = show(json!({"top": 0})).await;
+    let is_empty = |row: &Value| row["clients"] == json!([]);
+    assert!(none.as_array().unwrap().iter().all(is_empty), "{none}");
     let here = show(json!({"ip": VISITOR})).await;
     let busiest = policies.iter().find(|it| it["policy"] == "ip").unwrap();
     assert_eq!(here[1], *busiest);

@@ -1,6 +1,5 @@
 //! The operator's own look: logo, colour, introduction, and a site without developers.
 
-use landing_api::config::Invocation;
 use landing_api::domain::Accent;
 use landing_api::domain::mail::LetterContent;
 use landing_api::domain::time::DAY_MS;
@@ -99,19 +98,6 @@ fn a_colour_is_that_of_pages_elements_and_icon() {
     let own = "a { color: #0b665e }";
     let site = render_with(&purple, &[("style.css", own)]);
     assert_eq!(text_at(&site, "/style.css"), own);
-}
-
-#[test]
-fn a_colour_that_cannot_be_read_stops_the_start_with_what_to_do() {
-    for (color, told) in [
-        ("#ff9900", "use a darker colour"),
-        ("teal", "must be a colour such as '#0b665e'"),
-    ] {
-        let line = ["landing-api", "--data-dir", "unused", "--accent", color];
-        let error = Invocation::load(line).unwrap_err().to_string();
-        let is_told = error.contains("--accent") && error.contains(told);
-        assert!(is_told, "{error}");
-    }
 }
 
 #[test]

@@ -73,8 +73,6 @@ fn what_is_no_id_is_refused() {
         run(&format!("queue {words} x")).refused(2, "not a delivery ID");
         run(&format!("queue {words} {unknown}")).refused(1, "no delivery has this ID");
     }
-    run("queue retry").refused(2, "<ID>");
-    run(&format!("queue retry {unknown} --all")).refused(2, "--all");
     run("queue drop x --yes").refused(2, "not a delivery ID");
     drop(service);
 }

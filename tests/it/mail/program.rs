@@ -13,10 +13,7 @@ use crate::commands;
 use crate::fixtures::{House, eventually, origin, sign_up_of};
 use crate::harness::NOW;
 use crate::mail::relay::{Relay, Script, Then};
-use crate::program::{
-    Program, Ran, assert_impersonal, closed_address, command, landing_api, private_dir,
-};
-use crate::rows::rows;
+use crate::program::{Program, Ran, assert_impersonal, closed_address, command, private_dir};
 use crate::tls::write_private;
 
 /// The flags of an account with this relay.
@@ -150,27 +147,6 @@ async fn doctor_tries_the_account_and_check_its_files() {
     assert!(relay.received().messages.is_empty());
 }
 
-/// Flags, and a word of what is told.
-const UNFIT: &str = "
---smtp-url=smtps://mx.example.org | --mail-from
---mail-from=news@example.org | --smtp-url
---mail-from=news@example.org --smtp-url=smtps://ada@mx.example.org | --smtp-password-file
---mail-from=news@example.org --smtp-url=smtps://mx.example.org --smtp-password-file=/missing | needs a user
---mail-from=news@example.org --smtp-url=smtps://ada:hunter2@mx.example.org | --smtp-password-file
---mail-from=news@example.org --smtp-url=https://mx.example.org | smtps://USER@HOST
---mail-from=Ada --smtp-url=smtps://mx.example.org | NAME <ADDRESS>
-";
-
-#[test]
-fn flags_of_an_account_that_do_not_fit_are_refused_in_words() {
-    let dir = private_dir();
-    for [flags, told] in rows(UNFIT) {
-        let ran = Ran::of(command(dir.path()).args(flags.split(' ')));
-        assert!(!format!("{ran:?}").contains("hunter2"), "{ran:?}");
-        ran.refused(2, told);
-    }
-}
-
 #[tokio::test]
 async fn double_opt_in_is_tried_on_the_machine_itself_without_a_base_url() {
     let relay = Relay::start(Script::default()).await;
@@ -202,12 +178,4 @@ async fn double_opt_in_is_tried_on_the_machine_itself_without_a_base_url() {
         program.stopped();
     })
     .await;
-}
-
-#[test]
-fn on_an_address_that_others_reach_double_opt_in_needs_a_base_url() {
-    let dir = private_dir();
-    let mut command = landing_api(&["--listen=0.0.0.0:0", "--opt-in=double", "--data-dir"]);
-    Ran::of(command.arg(dir.path()).args(flags("127.0.0.1:25")))
-        .refused(2, "needs an https URL as --base-url");
 }

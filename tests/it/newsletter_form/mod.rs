@@ -282,22 +282,3 @@ async fn limits_and_failures_are_told_in_words_and_cost_what_they_cost_elsewhere
     assert_eq!(reply.header("retry-after"), None);
     assert_nothing_done(&app);
 }
-
-#[tokio::test]
-async fn the_forms_of_a_home_count_together_with_its_calls() {
-    let app = Setup::default().limit("newsletter-ip", "3/14m").start();
-    let from = |third: &str, name: &str| {
-        form(&format!("email={name}@example.com")).from(&format!("2001:db8:1:{third}::1"))
-    };
-    taken(&app, from("ff00", "a")).await;
-    taken(&app, from("ff01", "b")).await;
-    let call = Call::sign_up("c@example.com").from("2001:db8:1:ff80::1");
-    app.expect("200", call).await;
-    let wait = "429 Please try again in 14 minutes.";
-    let reply = again(&app, from("ffff", "d"), wait).await;
-    assert_eq!(reply.policy(), "newsletter-ip");
-    assert_eq!(reply.retry_after_s(), 840);
-    assert!(reply.text().contains("value=\"d@example.com\""));
-    assert_eq!(app.contact("d@example.com").await, None);
-    taken(&app, from("fe00", "d")).await;
-}
