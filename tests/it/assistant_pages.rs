@@ -43,7 +43,7 @@ pub(crate) fn model() -> Learned {
 fn model_of(facts: &SiteFacts) -> Learned {
     let site = render(facts);
     let model = PassageModelClient::new(&site.passages, &site.assistant_texts);
-    (Arc::new(model), Arc::new(site))
+    (Arc::new(model), site)
 }
 
 pub(crate) fn facts_with_erp() -> SiteFacts {

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::fixtures::make_fifo;
 use crate::program::{Ran, command};
-use crate::site::facts;
+use crate::site::{facts, render};
 
 const MODEL: [&str; 2] = ["--model-url=http://127.0.0.1:9/v1", "--model=m"];
 const MODEL_KEY: &str = "--model-key-file";
@@ -34,9 +34,13 @@ fn parse(flags: &[&str]) -> Args {
 pub(crate) fn complaint(flags: &[&str]) -> String {
     let args = parse(flags);
     let stop = CancellationToken::new();
-    let opened = site(&args, &facts().settings, &problem::PAGES)
-        .and_then(|site| model_client(&args, &site, &stop))
-        .and_then(|_client| newsletter_webhook(&args));
+    let opened = if flags.iter().any(|flag| flag.starts_with("--site")) {
+        site(&args, &facts().settings, &problem::PAGES).map(drop)
+    } else {
+        let client = model_client(&args, &render(&facts()), &stop);
+        let webhook = client.and_then(|_client| newsletter_webhook(&args));
+        webhook.map(drop)
+    };
     let Err(line) = opened else {
         panic!("{flags:?}");
     };

@@ -22,7 +22,6 @@ use landing_api::domain::secret::Secret;
 use landing_api::domain::settings::{Settings, SignUpsGo};
 use landing_api::domain::time::{DAY_MS, Timestamp};
 use landing_api::http::answer::cors::AllowedOrigins;
-use landing_api::http::answer::problem;
 use landing_api::http::endpoint::Endpoint;
 use landing_api::http::endpoints::{self, ENDPOINTS};
 use landing_api::http::request::client_ip::TrustedProxies;
@@ -32,7 +31,7 @@ use landing_api::ports::{
     AnswerSink, Clock, ContactStore, KeyIssuer, MailSender, ModelClient, ModelError, ModelReply,
     RateLimiter, RevocationList, WebhookSender,
 };
-use landing_api::site::{Site, SiteFacts, SiteFile, SiteImage};
+use landing_api::site::{SiteFile, SiteImage};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -201,7 +200,7 @@ impl Setup {
         let origins: Vec<_> = self.origins().collect();
         let settings = self.settings();
         let facts = crate::site::facts_of(settings.clone());
-        let site = site(&facts, &self.site_files, &self.site_images);
+        let site = crate::site::made(&facts, &self.site_files, &self.site_images);
         let metrics = Arc::new(Metrics::new(endpoints::names()));
         let stores: Stores = match self.store {
             Some(store) => (store.clone(), store.clone(), store),
@@ -262,19 +261,6 @@ type Stores = (
     Arc<dyn KeyIssuer>,
     Arc<dyn RevocationList>,
 );
-
-/// The documents of a service with these facts. Most tests have the same ones: they are made once.
-fn site(facts: &SiteFacts, files: &[SiteFile], images: &[SiteImage]) -> Arc<Site> {
-    static MADE: Mutex<Vec<(String, Arc<Site>)>> = Mutex::new(Vec::new());
-    let name = format!("{facts:?}{files:?}{images:?}");
-    let mut made = MADE.lock().unwrap();
-    if let Some((_, site)) = made.iter().find(|(known, _)| *known == name) {
-        return Arc::clone(site);
-    }
-    let site = Arc::new(Site::render(facts, &problem::PAGES, files, images).unwrap());
-    made.push((name, Arc::clone(&site)));
-    site
-}
 
 /// The running service and handles on what it runs on.
 pub(crate) struct TestApp {

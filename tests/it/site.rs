@@ -1,7 +1,7 @@
 //! The documents of the site: complete, linked, and true to the configuration.
 
 use std::collections::HashSet;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock, Mutex};
 
 use landing_api::config::Invocation;
 use landing_api::domain::Accent;
@@ -9,7 +9,9 @@ use landing_api::domain::policy::{Policies, PolicyName};
 use landing_api::domain::settings::{Settings, SignUpsGo};
 use landing_api::http::answer::problem;
 use landing_api::http::endpoints::ENDPOINTS;
-use landing_api::site::{Document, ProblemPage, Representation, Site, SiteFacts, SiteFile};
+use landing_api::site::{
+    Document, ProblemPage, Representation, Site, SiteFacts, SiteFile, SiteImage,
+};
 
 /// A service as it is without flags.
 pub(crate) fn facts() -> SiteFacts {
@@ -62,15 +64,28 @@ pub(crate) fn variants() -> Vec<SiteFacts> {
     vec![facts(), facts_of(settings), all_off]
 }
 
-/// The site that a service publishes.
-pub(crate) fn render(facts: &SiteFacts) -> Site {
-    Site::render(facts, &problem::PAGES, &[], &[]).unwrap()
+/// The site that a service publishes. Most tests have the same one: each is made once.
+pub(crate) fn made(facts: &SiteFacts, files: &[SiteFile], images: &[SiteImage]) -> Arc<Site> {
+    static MADE: Mutex<Vec<(String, Arc<Site>)>> = Mutex::new(Vec::new());
+    let name = format!("{facts:?}{files:?}{images:?}");
+    let mut made = MADE.lock().unwrap();
+    if let Some((_, site)) = made.iter().find(|(known, _)| *known == name) {
+        return Arc::clone(site);
+    }
+    let site = Arc::new(Site::render(facts, &problem::PAGES, files, images).unwrap());
+    made.push((name, Arc::clone(&site)));
+    site
 }
 
-/// The site with files of the operator's.
-pub(crate) fn render_with(facts: &SiteFacts, files: &[(&str, &str)]) -> Site {
+/// The same without files of the operator's.
+pub(crate) fn render(facts: &SiteFacts) -> Arc<Site> {
+    made(facts, &[], &[])
+}
+
+/// The same with pages of the operator's.
+pub(crate) fn render_with(facts: &SiteFacts, files: &[(&str, &str)]) -> Arc<Site> {
     let files: Vec<_> = files.iter().map(|(name, text)| file(name, text)).collect();
-    Site::render(facts, &problem::PAGES, &files, &[]).unwrap()
+    made(facts, &files, &[])
 }
 
 /// A file of the operator's.
@@ -137,11 +152,11 @@ fn every_document_is_filled_whatever_is_configured() {
 #[test]
 fn every_link_into_the_guide_has_its_section() {
     for facts in variants() {
-        let guide = document(&facts, "/docs");
-        let anchors = between(&guide, "<h2 id=\"", "\"");
-        let listed = between(&guide, "<li><a href=\"#", "\"");
-        assert_eq!(listed, anchors);
         let site = render(&facts);
+        let guide = text_at(&site, "/docs");
+        let anchors = between(guide, "<h2 id=\"", "\"");
+        let listed = between(guide, "<li><a href=\"#", "\"");
+        assert_eq!(listed, anchors);
         let urls = site.passages.iter().map(|p| p.url.as_str());
         let urls: Vec<&str> = urls.filter(|url| url.contains("/docs#")).collect();
         let base_url = &facts.settings.base_url;
@@ -190,13 +205,14 @@ fn the_erp_is_named_only_if_it_is_configured() {
         assert!(!names_the_erp(text), "{path}");
     }
     facts.settings.erp_url = Some("https://erp.example.com".to_owned());
+    let site = render(&facts);
     for path in ["/", "/docs", "/auth"] {
-        let page = document(&facts, path);
+        let page = text_at(&site, path);
         assert!(page.contains("href=\"https://erp.example.com\""), "{path}");
     }
-    assert!(document(&facts, "/auth.md").contains("\n\n## The ERP\n\n"));
+    assert!(text_at(&site, "/auth.md").contains("\n\n## The ERP\n\n"));
     for path in ["/", "/docs", "/auth", "/auth.md", "/index.md", "/docs.md"] {
-        assert!(names_the_erp(&document(&facts, path)), "{path}");
+        assert!(names_the_erp(text_at(&site, path)), "{path}");
     }
 }
 
@@ -204,15 +220,21 @@ fn the_erp_is_named_only_if_it_is_configured() {
 fn limits_are_the_configured_ones_and_vanish_when_off() {
     let mut facts = facts();
     assert!(document(&facts, "/docs").contains("8 in any 15 minutes"));
-    for policy in PolicyName::ALL {
-        let row = format!("<td><code>{}</code></td>", policy.as_str());
-        let quota = "7/2h".parse().unwrap();
-        facts.settings.policies.set(policy, Some(quota));
+    let policies = || PolicyName::ALL.into_iter().enumerate();
+    for remainder in [0, 1, 2] {
+        let quota = |number| (number % 2 == remainder).then(|| "7/2h".parse().unwrap());
+        for (number, policy) in policies() {
+            facts.settings.policies.set(policy, quota(number));
+        }
         let guide = document(&facts, "/docs");
-        assert!(guide.contains(&row), "{row}");
-        assert!(guide.contains("7 in any 2 hours"), "{row}");
-        facts.settings.policies.set(policy, None);
-        assert!(!document(&facts, "/docs").contains(&row), "{row}");
+        for (number, policy) in policies() {
+            let name = format!("<td><code>{}</code></td>", policy.as_str());
+            let row = guide
+                .split_once(&name)
+                .map(|(_, rest)| rest.split("</tr>").next());
+            let is_set = row.map(|row| row.unwrap().contains("7 in any 2 hours"));
+            assert_eq!(is_set, quota(number).map(|_| true), "{name}");
+        }
     }
     let guide = document(&facts, "/docs");
     assert!(guide.contains("This site currently sets no limits"));

@@ -5,7 +5,7 @@ use landing_api::site::SiteFacts;
 use serde_json::Value;
 
 use super::contract::object;
-use crate::site::{document, facts, variants};
+use crate::site::{facts, render, text_at, variants};
 
 const SOURCE: &str = include_str!("../../../data/openapi.yaml");
 
@@ -15,8 +15,9 @@ fn read(yaml: &str, strict_booleans: bool) -> Value {
 }
 
 fn forms(facts: &SiteFacts) -> (String, Value) {
-    let json = serde_json::from_str(&document(facts, "/openapi.json")).unwrap();
-    (document(facts, "/api/openapi.yaml"), json)
+    let site = render(facts);
+    let json = serde_json::from_str(text_at(&site, "/openapi.json")).unwrap();
+    (text_at(&site, "/api/openapi.yaml").to_owned(), json)
 }
 
 #[test]
@@ -29,6 +30,12 @@ fn yaml_and_json_are_the_same_document_however_they_are_configured() {
         assert_eq!(read(&yaml, false), json);
         let first: Vec<_> = object(&json).map(|(name, _)| name.as_str()).collect();
         assert_eq!(first[..2], ["openapi", "info"]);
+        // Of the template nothing is left but its comments.
+        for mark in ["{{", "#%", "#!"] {
+            assert!(!yaml.contains(mark), "{mark}");
+        }
+        assert!(yaml.starts_with("# "), "comments are served");
+        assert!(yaml.lines().all(|line| line.trim_end() == line));
     }
 }
 
@@ -36,18 +43,6 @@ fn yaml_and_json_are_the_same_document_however_they_are_configured() {
 fn the_source_is_yaml_before_it_is_filled_in() {
     let source = read(SOURCE, true);
     assert_eq!(source["servers"][0]["url"], "{{ base_url }}");
-}
-
-#[test]
-fn what_is_meant_for_the_template_is_not_served() {
-    for facts in variants() {
-        let (yaml, _) = forms(&facts);
-        for mark in ["{{", "#%", "#!"] {
-            assert!(!yaml.contains(mark), "{mark}");
-        }
-        assert!(yaml.starts_with("# "), "comments are served");
-        assert!(yaml.lines().all(|line| line.trim_end() == line));
-    }
 }
 
 /// Whether a reader of YAML 1.1 takes a plain scalar for something other than a text: a boolean, a
