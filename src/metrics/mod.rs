@@ -93,15 +93,6 @@ outcomes! {
 }
 
 outcomes! {
-    /// Sign-ups passed on to a provider.
-    WebhookMetrics {
-        /// Confirmed by the provider.
-        delivered => "delivered",
-        failed => "failed",
-    }
-}
-
-outcomes! {
     /// Unconfirmed contacts by what became of them.
     ConfirmationMetrics {
         /// The confirmation page was shown.
@@ -114,7 +105,7 @@ outcomes! {
 }
 
 outcomes! {
-    /// Attempts to deliver on one channel.
+    /// Attempts to deliver on one channel, from the queue or while a visitor waits.
     DeliveryCounters {
         made => "made",
         /// Not delivered, temporarily or permanently.
@@ -214,7 +205,7 @@ pub struct Metrics {
     /// Requests to each endpoint, by its name in the log.
     pub endpoints: HashMap<&'static str, EndpointMetrics, FnvBuildHasher>,
     policies: [PolicyMetrics; PolicyName::ALL.len()],
-    /// Sign-ups that created a contact.
+    /// Sign-ups that created a contact, or that a provider accepted.
     pub sign_ups: Counter,
     /// Sign-ups of existing contacts.
     pub renewals: Counter,
@@ -228,8 +219,6 @@ pub struct Metrics {
     pub trapped_forms: Counter,
     /// Chat turns.
     pub model: ModelMetrics,
-    /// Sign-ups passed on.
-    pub webhook: WebhookMetrics,
     /// Confirmations of sign-ups.
     pub confirmations: ConfirmationMetrics,
     webhook_deliveries: DeliveryCounters,
@@ -364,7 +353,7 @@ impl Metrics {
             Counted::ServerErrors => server_errors,
             Counted::Refusals => charges(|policy| &policy.refused),
             Counted::Refunds => charges(|policy| &policy.refunded),
-            Counted::SignUps => self.sign_ups.get() + self.webhook.delivered.get(),
+            Counted::SignUps => self.sign_ups.get(),
             Counted::Renewals => self.renewals.get(),
             Counted::Keys => self.keys.get(),
             Counted::Agents => self.agents.get(),

@@ -11,6 +11,7 @@ use minijinja::value::Serde;
 use serde_json::{Value, json};
 
 use crate::app::App;
+use crate::domain::Channel;
 use crate::metrics::Histogram;
 
 use super::page::{PageBody, reply};
@@ -57,13 +58,17 @@ async fn metrics(app: &App) -> Result<String, minijinja::Error> {
     });
     let workers = metrics.workers.all();
     let restarts = workers.map(|(worker, health)| (worker.as_str(), health.restarts.get()));
+    let attempts = Channel::ALL.map(|channel| {
+        let outcomes = counts(metrics.deliveries(channel).by_outcome());
+        json!({ "channel": channel.as_str(), "outcomes": outcomes })
+    });
     let counted = json!({
         "endpoints": endpoints.collect::<Vec<_>>(),
         // One number: two would reveal if an address was known to whoever signs it up.
         "sign_ups": metrics.sign_ups.get() + metrics.renewals.get(),
         "unsubscribes": metrics.leavings.get(),
         "trapped_forms": metrics.trapped_forms.get(),
-        "passed_on": counts(metrics.webhook.by_outcome()),
+        "attempts": attempts,
         "confirmations": counts(metrics.confirmations.by_outcome()),
         "keys": metrics.keys.get(),
         "agents": metrics.agents.get(),

@@ -114,7 +114,6 @@ pub(super) async fn queues(app: &App, now: Timestamp) -> Vec<Value> {
             "paused_until": queue.pause.as_ref().map(|pause| pause.until.to_rfc3339()),
             "pause_reason": queue.pause.map(|pause| pause.reason),
             "halt": halt,
-            "attempts": counts(app.metrics.deliveries(channel).by_outcome()),
         })
     };
     queues.map(row).collect()

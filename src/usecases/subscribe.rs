@@ -4,7 +4,7 @@ use crate::domain::{
     Client, Consent, Contact, Decision, DeliveryId, DeliveryKind, EmailAddress, Failure,
     LeaveToken, MacKey, Origin, OriginHash, PolicyName, SignUp, Subject, Subscription, Timestamp,
 };
-use crate::metrics::WebhookMetrics;
+use crate::metrics::Metrics;
 use crate::ports::{LimiterError, StoreError, WebhookSender, random};
 
 use super::contacts::Newsletter;
@@ -102,7 +102,7 @@ async fn sign_up(
     let (meter, now) = (newsletter.meter, consent.at);
     let new = LeaveToken::from_bytes(random(newsletter.entropy));
     if let Some(provider) = newsletter.provider {
-        return pass_on(provider, &email, &new, now, &meter.metrics.webhook).await;
+        return pass_on(provider, &email, &new, now, meter.metrics).await;
     }
     let (leave_token, (notice, mail)) = match newsletter.opt_in {
         None => {
@@ -147,18 +147,19 @@ async fn pass_on(
     email: &EmailAddress,
     token: &LeaveToken,
     now: Timestamp,
-    metrics: &WebhookMetrics,
+    metrics: &Metrics,
 ) -> Result<Option<Subscription>, SignUpFailure> {
     let kind = DeliveryKind::Subscribed;
     let body = provider.write(kind, Some(email), token, now);
     let id = DeliveryId::new(kind, token, now);
     match provider.send(id, &body, now).await {
         Ok(()) => {
-            metrics.delivered.increase();
+            metrics.sign_ups.increase();
+            metrics.deliveries(kind.channel()).made.increase();
             Ok(None)
         }
         Err(Failure::Later { error, .. } | Failure::Final(error)) => {
-            metrics.failed.increase();
+            metrics.deliveries(kind.channel()).failed.increase();
             Err(SignUpFailure::Provider(error))
         }
     }

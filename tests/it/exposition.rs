@@ -186,6 +186,11 @@ async fn readiness_follows_the_stores_and_the_stop() {
     app.keys.fail_with(None);
     app.contacts.fail_with(Some(failure));
     assert_eq!(status("/ready").await, 503);
+    // Counted here, not in the store.
+    let (_, text) = metrics(&app, "").await;
+    let sample = r#"landing_api_delivery_attempts_total{channel="mail",outcome="made"}"#;
+    assert_eq!(samples(&text)[sample], 0.0);
+    assert!(!text.contains("\nlanding_api_deliveries_"), "{text}");
     app.contacts.fail_with(None);
     assert_eq!(status("/ready").await, 200);
     app.metrics.stopping.cancel();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use landing_api::adapters::ledger::Tuning;
 use landing_api::adapters::model::PassageModelClient;
 use landing_api::domain::credential::Fingerprint;
+use landing_api::domain::delivery::Channel;
 use landing_api::domain::hourly_counts::Counted;
 use landing_api::domain::policy::PolicyName;
 use landing_api::http::endpoints;
@@ -140,8 +141,8 @@ async fn what_the_provider_says_is_counted() {
     provider.fail_with([failed("no"), failed("no")]);
     app.send(Call::sign_up("bob@example.com")).await;
     app.send(Call::sign_up("bob@example.com")).await;
-    let webhook = &app.metrics.webhook;
-    assert_eq!(webhook.delivered.get(), 1);
+    let webhook = app.metrics.deliveries(Channel::Webhook);
+    assert_eq!(webhook.made.get(), 1);
     assert_eq!(webhook.failed.get(), 2);
     assert_eq!(app.metrics.totals().get(Counted::SignUps), 1);
 }
