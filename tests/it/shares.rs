@@ -233,6 +233,18 @@ async fn a_network_has_no_more_turns_than_its_share_however_it_asks() {
             assert_eq!(problem["code"], "model_unavailable");
             assert!(problem["detail"].as_str().unwrap().contains("network"));
         }
+        let mut tool = server.connect_from(ONE).await;
+        tool.send(mcp::ask_on_the_wire()).await;
+        let (_, head, body) = tool.receive().await;
+        // A program's turns count by its network.
+        let left = if asked == mcp::ask_on_the_wire() {
+            8
+        } else {
+            10
+        };
+        let shown = format!("ratelimit: \"assistant\";r={left}");
+        assert!(head.contains(&shown), "{head}");
+        assert!(body.contains("model_unavailable"), "{body}");
         let mut other = server.connect_from(OTHER).await;
         other.send(hello()).await;
         upstream.wait_until_asked().await;

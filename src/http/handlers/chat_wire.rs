@@ -46,11 +46,15 @@ pub(super) async fn take_turn(
 ) -> Result<(Option<Share>, Turn), Problem> {
     let (app, client) = (context.app(), &context.client);
     let turns = context.state().turns.as_ref();
-    let share = turns.map(|turns| turns.take(client.network)).transpose();
-    let share = share.map_err(|cause| {
-        let detail = "Too many questions from this network are being answered at once.";
-        Problem::new(Code::ModelUnavailable, detail).because(cause)
-    })?;
+    let share = match turns.map(|turns| turns.take(client.network)).transpose() {
+        Ok(share) => share,
+        Err(cause) => {
+            let detail = "Too many questions from this network are being answered at once.";
+            let problem = Problem::new(Code::ModelUnavailable, detail).because(cause);
+            let turns = usecase::remaining_turns(app.meter(), context.now, client, visitor);
+            return Err(problem.with_decision(turns.await?));
+        }
+    };
     let begun = usecase::begin_turn(app.assistant(), context.now, client, visitor);
     let turn = begun.await.map_err(|error| problem(context, error))?;
     Ok((share, turn))
