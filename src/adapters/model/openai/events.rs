@@ -3,8 +3,6 @@
 
 use std::mem::take;
 
-use crate::adapters::lenient_json;
-
 /// Longest event, or whole answer in JSON, in bytes.
 const EVENT_BYTES_MAX: usize = 1 << 20;
 
@@ -25,6 +23,12 @@ pub(super) struct Events {
     pub(super) has_foreign_lines: bool,
     /// The event reports an error.
     is_error: bool,
+    /// Open objects and lists of JSON.
+    depth: usize,
+    /// The next byte of JSON is in a string.
+    is_quoted: bool,
+    /// The last byte of JSON was a backslash that escapes the next one.
+    after_escape: bool,
     /// The last byte was a carriage return: a line feed that follows belongs to it.
     after_return: bool,
 }
@@ -46,8 +50,7 @@ impl Events {
                 return None;
             }
             // JSON shows where it ends, whether the connection stays open or not.
-            let may_end = self.data.trim_ascii_end().ends_with(b"}");
-            if may_end && lenient_json::parse(&self.data).is_ok() {
+            if bytes.iter().any(|byte| self.closes_json(*byte)) {
                 events.push(take(&mut self.data));
             }
             return Some(events);
@@ -63,6 +66,20 @@ impl Events {
             }
         }
         Some(events)
+    }
+
+    /// True if this byte of a JSON text completes its object.
+    fn closes_json(&mut self, byte: u8) -> bool {
+        match byte {
+            _ if take(&mut self.after_escape) => return false,
+            b'\\' => self.after_escape = true,
+            b'"' => self.is_quoted = !self.is_quoted,
+            _ if self.is_quoted => return false,
+            b'{' | b'[' => self.depth += 1,
+            b'}' | b']' => self.depth = self.depth.saturating_sub(1),
+            _ => {}
+        }
+        byte == b'}' && self.depth == 0
     }
 
     /// The event completed by the end of the body: some servers omit the last empty line.
@@ -173,7 +190,14 @@ mod tests {
 
     #[test]
     fn json_is_one_event_once_it_is_complete() {
-        for (json, rest) in [("{\"a\": {}}", ""), ("[{}]", "[{}]"), ("", ""), ("{", "{")] {
+        const QUOTED: &str = r#"{"}{\\": ["\"}", {}]}"#;
+        for (json, rest) in [
+            ("{\"a\": {}}", ""),
+            (QUOTED, ""),
+            ("[{}]", "[{}]"),
+            ("", ""),
+            ("{", "{"),
+        ] {
             for blanks in ["", "\r\n\t", "\u{feff}\n"] {
                 let mut parser = Events::default();
                 let mut events = Vec::new();
@@ -190,7 +214,7 @@ mod tests {
     #[test]
     fn an_endless_event_is_not_kept() {
         for (start, rest) in [
-            ("{", "}"),
+            ("{", "{}"),
             (":", "x"),
             ("data:", "x"),
             ("data:", "x\ndata:"),
