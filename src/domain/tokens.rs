@@ -4,8 +4,8 @@
 //! registration  = expires (6 bytes), random (16 bytes)
 //! client id     = reg_ registration
 //! client secret = las_ MAC(client secret key, registration)
-//! access token  = lat_ registration, expires (6 bytes), MAC(access token key, both of these)
-//! quota token   = v1. random (16 bytes), MAC(quota token key, v1 and these)
+//! access token  = lat_ registration, expires (6 bytes), MAC(access token key, all of these)
+//! quota token   = v1. random (16 bytes), MAC(quota token key, all of these)
 //! ```
 //!
 //! `MAC` is keyed BLAKE3, 32 bytes, under keys derived from the data directory's secret, so
@@ -32,8 +32,7 @@ const INSTANT_LEN: usize = 6;
 const RANDOM_LEN: usize = 16;
 const REGISTRATION_LEN: usize = INSTANT_LEN + RANDOM_LEN;
 const TAG_LEN: usize = blake3::OUT_LEN;
-const TOKEN_LEN: usize = REGISTRATION_LEN + INSTANT_LEN + TAG_LEN;
-const QUOTA_TOKEN_LEN: usize = RANDOM_LEN + TAG_LEN;
+const TOKEN_LEN: usize = REGISTRATION_LEN + INSTANT_LEN;
 
 /// The last instant that six bytes can hold, in the year 10889.
 const INSTANT_MS_MAX: u64 = (1 << (8 * INSTANT_LEN)) - 1;
@@ -59,7 +58,8 @@ impl Registration {
     /// Parses a client id; `None` if [`Registration::client_id`] cannot have made it. Anybody can
     /// construct one: accept it only together with its secret.
     pub fn from_client_id(text: &str) -> Option<Self> {
-        decode(CLIENT_ID, text).map(Self)
+        let bytes = decode(CLIENT_ID, text, REGISTRATION_LEN)?;
+        bytes.try_into().ok().map(Self)
     }
 
     /// The public name of the registration.
@@ -74,8 +74,8 @@ impl Registration {
 
     /// True if `text` is the client secret. Compares in constant time, as BLAKE3's hashes do.
     pub fn has_secret(&self, text: &str, key: &TokenKey) -> bool {
-        let presented = decode(CLIENT_SECRET, text).map(blake3::Hash::from_bytes);
-        key.any(|key| Some(self.secret(key)) == presented)
+        let presented = decode(CLIENT_SECRET, text, TAG_LEN);
+        presented.is_some_and(|presented| key.any(|key| self.secret(key) == *presented))
     }
 
     /// From this instant on the client secret and all tokens are invalid.
@@ -136,34 +136,27 @@ impl AccessToken {
     /// The token's text.
     pub fn encode(&self, key: &TokenKey) -> String {
         let expires_at = instant_bytes(self.expires_at);
-        let tag = self.tag(&key.current);
-        let bytes = [&self.registration.0[..], &expires_at, tag.as_bytes()].concat();
-        encode(ACCESS_TOKEN, &bytes)
+        seal(
+            ACCESS_TOKEN,
+            &[&self.registration.0[..], &expires_at].concat(),
+            key,
+        )
     }
 
     /// Parses a token's text; `None` unless [`AccessToken::encode`] made it with this key. It may
     /// have expired, or its registration may be revoked.
     pub fn decode(text: &str, key: &TokenKey) -> Option<Self> {
-        let bytes: [u8; TOKEN_LEN] = decode(ACCESS_TOKEN, text)?;
-        let (registration, rest) = bytes.split_first_chunk()?;
-        let (expires_at, tag) = rest.split_first_chunk()?;
-        let token = Self {
+        let bytes: [u8; TOKEN_LEN] = open(ACCESS_TOKEN, text, key)?;
+        let (registration, expires_at) = bytes.split_first_chunk()?;
+        Some(Self {
             registration: Registration(*registration),
-            expires_at: instant(*expires_at),
-        };
-        let tag = blake3::Hash::from_bytes(tag.try_into().ok()?);
-        // BLAKE3's hashes compare in constant time.
-        key.any(|key| token.tag(key) == tag).then_some(token)
+            expires_at: instant(expires_at.try_into().ok()?),
+        })
     }
 
     /// True if the token is unexpired at `now`. Its registration may have been revoked.
     pub fn is_active(&self, now: Timestamp) -> bool {
         now < self.expires_at
-    }
-
-    fn tag(&self, key: &MacKey) -> blake3::Hash {
-        let expires_at = instant_bytes(self.expires_at);
-        key.hash(&[&self.registration.0, &expires_at])
     }
 }
 
@@ -176,22 +169,12 @@ bytes!(QuotaToken: 16);
 impl QuotaToken {
     /// The text given to the visitor.
     pub fn encode(&self, key: &TokenKey) -> String {
-        let tag = self.tag(&key.current);
-        encode(QUOTA_TOKEN, &[&self.0[..], tag.as_bytes()].concat())
+        seal(QUOTA_TOKEN, &self.0, key)
     }
 
     /// Parses a visitor's token; `None` unless [`QuotaToken::encode`] made it with this key.
     pub fn decode(text: &str, key: &TokenKey) -> Option<Self> {
-        let bytes: [u8; QUOTA_TOKEN_LEN] = decode(QUOTA_TOKEN, text)?;
-        let (id, tag) = bytes.split_first_chunk()?;
-        let token = Self(*id);
-        let tag = blake3::Hash::from_bytes(tag.try_into().ok()?);
-        // BLAKE3's hashes compare in constant time.
-        key.any(|key| token.tag(key) == tag).then_some(token)
-    }
-
-    fn tag(&self, key: &MacKey) -> blake3::Hash {
-        key.hash(&[b"v1", &self.0])
+        open(QUOTA_TOKEN, text, key).map(Self)
     }
 }
 
@@ -205,19 +188,34 @@ const fn instant([a, b, c, d, e, f]: [u8; INSTANT_LEN]) -> Timestamp {
     Timestamp::from_ms(u64::from_be_bytes([0, 0, a, b, c, d, e, f]))
 }
 
+/// A token of `bytes` and their MAC.
+fn seal(prefix: &str, bytes: &[u8], key: &TokenKey) -> String {
+    let tag = key.current.hash(&[prefix.as_bytes(), bytes]);
+    encode(prefix, &[bytes, tag.as_bytes()].concat())
+}
+
+/// The bytes in a token; `None` unless [`seal`] made it with this key.
+fn open<const N: usize>(prefix: &str, text: &str, key: &TokenKey) -> Option<[u8; N]> {
+    let sealed = decode(prefix, text, N + TAG_LEN)?;
+    let (bytes, tag) = sealed.split_first_chunk()?;
+    // BLAKE3's hashes compare in constant time.
+    let is_ours = key.any(|key| key.hash(&[prefix.as_bytes(), bytes]) == *tag);
+    is_ours.then_some(*bytes)
+}
+
 fn encode(prefix: &str, bytes: &[u8]) -> String {
     let mut text = prefix.to_owned();
     BASE32_NOPAD.encode_append(bytes, &mut text);
     text
 }
 
-/// The bytes after `prefix`. `None` unless `text` is the canonical encoding of N bytes.
-fn decode<const N: usize>(prefix: &str, text: &str) -> Option<[u8; N]> {
+/// The bytes after `prefix`. `None` unless `text` is the canonical encoding of this many bytes.
+fn decode(prefix: &str, text: &str, length: usize) -> Option<Vec<u8>> {
     let digits = text.strip_prefix(prefix)?;
-    if digits.len() != BASE32_NOPAD.encode_len(N) {
+    if digits.len() != BASE32_NOPAD.encode_len(length) {
         return None;
     }
-    BASE32_NOPAD.decode(digits.as_bytes()).ok()?.try_into().ok()
+    BASE32_NOPAD.decode(digits.as_bytes()).ok()
 }
 
 #[cfg(test)]
