@@ -286,7 +286,7 @@ fn no_windows() -> Arc<dyn RateLimiter> {
 /// Policies under which no window expires: policies shorter than the service's would drop windows that
 /// still count.
 fn keeping_all() -> Policies {
-    let longest = Quota::new(Quota::COUNT_MAX, Quota::WINDOW_MS_MAX).ok();
+    let longest = Quota::new(Quota::COUNT_MAX, Quota::WINDOW_MS_MAX);
     let mut policies = Policies::default();
     policies.configure(&PolicyName::ALL.map(|policy| (policy, longest)));
     policies
