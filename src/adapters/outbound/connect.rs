@@ -7,10 +7,9 @@ use std::time::Duration;
 use futures_util::future::select_ok;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpStream, lookup_host};
-use tokio::time::error::Elapsed;
 use tokio::time::{sleep, timeout};
 
-/// Deadline of the DNS lookup, and of each address.
+/// Deadline of the DNS lookup and the connection, by whichever address.
 const DEADLINE: Duration = Duration::from_secs(5);
 
 /// Delay before the next address is tried in parallel (RFC 8305, section 5).
@@ -24,8 +23,9 @@ const KEEPALIVE_TIME: Duration = Duration::from_secs(60);
 /// # Errors
 /// The name is unknown, or no address responds within 5 s.
 pub(crate) async fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
-    let found = timeout(DEADLINE, lookup_host((host, port))).await;
-    connect_to_first(found.map_err(late)??).await
+    let connecting = async { connect_to_first(lookup_host((host, port)).await?).await };
+    let late = |_elapsed| io::Error::other("no connection within 5 seconds");
+    timeout(DEADLINE, connecting).await.map_err(late)?
 }
 
 /// Connects to the first of `addresses` that responds.
@@ -33,8 +33,7 @@ async fn connect_to_first(addresses: impl Iterator<Item = SocketAddr>) -> io::Re
     let trials = addresses.zip(0..).map(|(address, nth)| {
         Box::pin(async move {
             sleep(HEAD_START * nth).await;
-            let connected = timeout(DEADLINE, connect_to(address)).await;
-            connected.map_err(late)?
+            connect_to(address).await
         })
     });
     let trials: Vec<_> = trials.collect();
@@ -43,10 +42,6 @@ async fn connect_to_first(addresses: impl Iterator<Item = SocketAddr>) -> io::Re
     }
     let (connected, _others) = select_ok(trials).await?;
     Ok(connected)
-}
-
-fn late(_elapsed: Elapsed) -> io::Error {
-    io::Error::other("no connection within 5 seconds")
 }
 
 /// Connects to one address, without a deadline.
