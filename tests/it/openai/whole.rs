@@ -22,7 +22,7 @@ stop   | {"content": null, "refusal": "I will not."} | answer | I will not.
 stop   | {"content": "Said", "reasoning_content": "secret"} | answer | Said
 stop   | {"content": "<think>secret</think>\n\nSaid"} | answer | Said
 stop   | {"content": "Write `<think>`, then think."} | answer | Write `<think>`, then think.
-stop   | {"content": null} | unusable | empty; finish reason: stop
+stop   | {"content": null} | unusable | empty, or only thinking; finish reason: stop
 stop   | {"content": ""} | unusable | empty
 stop   | {"content": "  "} | unusable | empty
 stop   | {"content": null, "tool_calls": [{}]} | unusable | empty

@@ -21,9 +21,6 @@ const FAILURES: &str = "error|abort|cancel|fail|insufficient|timeout|overload|ex
 pub(super) struct Collector {
     pub(super) text: String,
     tags: ThinkTags,
-    /// The model has said something, and be it a thought.
-    has_said: bool,
-    has_reasoning: bool,
     /// The finish reason; empty before there is one.
     reason: String,
 }
@@ -33,8 +30,6 @@ impl Collector {
         Self {
             text: String::new(),
             tags: ThinkTags::new(thinks_first),
-            has_said: false,
-            has_reasoning: false,
             reason: String::new(),
         }
     }
@@ -54,10 +49,8 @@ impl Collector {
         if has_any(&self.reason.to_lowercase(), FAILURES) {
             return Err(unusable("the model stopped with an error"));
         }
-        let (text, has_reasoning) = text_of(message_of(choice, self.has_said));
-        self.has_said |= !text.is_empty();
-        self.has_reasoning |= has_reasoning;
-        let text = self.tags.push(&text);
+        let has_said = !self.text.is_empty();
+        let text = self.tags.push(&text_of(message_of(choice, has_said)));
         self.append(&text)?;
         Ok(!self.reason.is_empty())
     }
@@ -70,11 +63,6 @@ impl Collector {
         let rest = self.tags.finish();
         self.append(&rest)?;
         self.text.truncate(self.text.trim_end().len());
-        let thinking = if self.has_reasoning || self.tags.has_thinking {
-            ", only thinking"
-        } else {
-            ""
-        };
         let reason = match self.reason.as_str() {
             _ if !self.text.is_empty() => return Ok(()),
             "content_filter" => {
@@ -85,7 +73,7 @@ impl Collector {
             reason if is_identifier(reason) => reason,
             _ => "other",
         };
-        let cause = format!("the answer is empty{thinking}; finish reason: {reason}");
+        let cause = format!("the answer is empty, or only thinking; finish reason: {reason}");
         Err(unusable(cause))
     }
 
@@ -116,36 +104,30 @@ fn message_of(choice: &Value, has_said: bool) -> &Value {
     }
 }
 
-/// The text of a message, and whether fields or parts were marked as reasoning, which it omits.
-fn text_of(message: &Value) -> (String, bool) {
-    let names = ["reasoning_content", "reasoning", "thinking"];
-    let mut reasoning = names.iter().filter_map(|name| message.get(name));
-    let mut has_reasoning = reasoning.any(|text| !is_blank(text));
+/// The text of a message, without fields and parts that are marked as reasoning.
+fn text_of(message: &Value) -> String {
     let mut text = match message.get("content") {
         Some(Value::String(text)) => text.clone(),
-        Some(Value::Array(parts)) => {
-            has_reasoning |= parts.iter().any(|part| shown_text(part).is_none());
-            parts.iter().filter_map(shown_text).collect()
-        }
+        Some(Value::Array(parts)) => parts.iter().map(shown_text).collect(),
         _ => String::new(),
     };
     // A refusal is written for the visitor.
     if let ("", Some(Value::String(refusal))) = (&*text, message.get("refusal")) {
         text.clone_from(refusal);
     }
-    (text, has_reasoning)
+    text
 }
 
-/// The text of a part of a `content` array; `None` if it is reasoning.
-fn shown_text(part: &Value) -> Option<&str> {
+/// The text of a part of a `content` array; empty if it is reasoning.
+fn shown_text(part: &Value) -> &str {
     let kind = part.get("type").and_then(Value::as_str);
     // Gemini marks a thought next to its text, whatever the type.
     let is_thought = part.get("thought").is_some_and(|mark| !is_blank(mark));
     if is_thought || kind.is_some_and(|kind| !SHOWN.contains(&kind)) {
-        return None;
+        return "";
     }
     let text = part.get("text").or_else(|| part.get("refusal"));
-    Some(text.and_then(Value::as_str).unwrap_or_default())
+    text.and_then(Value::as_str).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -155,9 +137,8 @@ mod tests {
 
     use super::*;
 
-    /// Messages and their texts; the last ones have reasoning, too.
-    const MESSAGES: [&str; 2] = [
-        r#"
+    /// Messages and their texts.
+    const MESSAGES: &str = r#"
 {"content": "x"} | x
 {"content": null} |
 {"content": ""} |
@@ -169,8 +150,6 @@ mod tests {
 {"content": null, "refusal": "No."} | No.
 {"content": [{"type": "refusal", "refusal": "No."}]} | No.
 {"content": null, "tool_calls": [{}]} |
-"#,
-        r#"
 {"content": [{"type": "reasoning_text", "text": "s"}, {"type": "output_text", "text": "a"}]} | a
 {"content": [{"type": "summary_text", "text": "s"}, {"type": "output_text", "text": "a"}]} | a
 {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "s"}]}, {"type": "text", "text": "a"}]} | a
@@ -179,21 +158,18 @@ mod tests {
 {"content": "", "reasoning_content": "s"} |
 {"content": "x", "reasoning": "s"} | x
 {"content": null, "thinking": "s"} |
-"#,
-    ];
+"#;
 
     #[test]
     fn the_text_is_found_in_every_form_and_reasoning_never_is() {
-        for (messages, has_reasoning) in MESSAGES.into_iter().zip([false, true]) {
-            for row in messages.trim().lines() {
-                let (message, text) = row.split_once(" |").unwrap();
-                let message: Value = serde_json::from_str(message).unwrap();
-                for name in ["message", "delta"] {
-                    let choice = json!({name: message, "finish_reason": null});
-                    for has_said in [false, true] {
-                        let found = text_of(message_of(&choice, has_said));
-                        assert_eq!(found, (text.trim().to_owned(), has_reasoning), "{choice}");
-                    }
+        for row in MESSAGES.trim().lines() {
+            let (message, text) = row.split_once(" |").unwrap();
+            let message: Value = serde_json::from_str(message).unwrap();
+            for name in ["message", "delta"] {
+                let choice = json!({name: message, "finish_reason": null});
+                for has_said in [false, true] {
+                    let found = text_of(message_of(&choice, has_said));
+                    assert_eq!(found, text.trim(), "{choice}");
                 }
             }
         }
@@ -203,7 +179,7 @@ mod tests {
     fn a_message_next_to_a_delta_counts_only_if_nothing_was_said() {
         let read = |delta: &str, message: &str, has_said| {
             let choice = json!({"delta": {"content": delta}, "message": {"content": message}});
-            text_of(message_of(&choice, has_said)).0
+            text_of(message_of(&choice, has_said))
         };
         assert_eq!(read("Hi", "Hi", false), "Hi");
         assert_eq!(read(" you", "Hi you", true), " you");

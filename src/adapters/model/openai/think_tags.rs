@@ -47,8 +47,6 @@ pub(super) struct ThinkTags {
     unopened: Phase,
     /// Text that may be the beginning of a tag.
     held: String,
-    /// True if some of the text was thinking.
-    pub(super) has_thinking: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +71,6 @@ impl ThinkTags {
                 Phase::Shown(&[])
             },
             held: String::new(),
-            has_thinking: thinks_first,
         }
     }
 
@@ -116,7 +113,6 @@ impl ThinkTags {
             None if TAGS.iter().any(|(opening, _)| opening.starts_with(&text)) => return,
             None => self.unopened,
         };
-        self.has_thinking |= matches!(self.phase, Phase::Hidden(_));
         // More of it may follow the first thoughts, each part with its own tag.
         self.unopened = Phase::Shown(&[]);
     }
