@@ -114,7 +114,7 @@ pub fn model_client(
     };
     let roots = roots(&model.url).map_err(of("--model-url"))?;
     let client = OpenAiModelClient::new(settings, roots, interrupt.clone());
-    Ok(Arc::new(client.map_err(of("--model-url"))?))
+    Ok(Arc::new(client))
 }
 
 /// Answers from the site's pages while the configured model is unavailable, if the flags ask for it.

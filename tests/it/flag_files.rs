@@ -78,12 +78,12 @@ fn a_file_that_cannot_be_used_is_named_and_not_quoted() {
         (WEBHOOK_SECRET, "", 0o600, "is empty"),
         (WEBHOOK_SECRET, GOOD, 0o660, "chmod 600"),
         (WEBHOOK_SECRET, GOOD, 0o604, "chmod 600"),
-        (WEBHOOK_SECRET, "whsec_AAE Bgc", 0o600, "contain Base64"),
-        (WEBHOOK_SECRET, "whsec_###", 0o600, "contain Base64"),
+        (WEBHOOK_SECRET, "whsec_AAE Bgc", 0o600, "bytes in Base64"),
+        (WEBHOOK_SECRET, "whsec_###", 0o600, "bytes in Base64"),
         (WEBHOOK_SECRET, "whsec_AAECAwQFBgc", 0o600, "24 to 64"),
         (WEBHOOK_SECRET, &GOOD[6..], 0o600, "begins with"),
         (WEBHOOK_SECRET, &noted, 0o600, "begins with whsec_"),
-        (WEBHOOK_SECRET, &three, 0o600, "one secret, or"),
+        (WEBHOOK_SECRET, &three, 0o600, "one per line"),
         (WEBHOOK_SECRET, &"x".repeat(65_537), 0o600, "larger than"),
     ] {
         write(&file, content).unwrap();

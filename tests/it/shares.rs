@@ -205,7 +205,7 @@ async fn model_server(upstream: &Upstream, places: usize) -> (Server, Arc<OpenAi
         ..settings(upstream)
     };
     let model = OpenAiModelClient::new(settings, Roots::of([]), CancellationToken::new());
-    let model = Arc::new(model.unwrap());
+    let model = Arc::new(model);
     let setup = Setup::with_model(model.clone());
     (Server::start(setup, ServerLimits::default()).await, model)
 }

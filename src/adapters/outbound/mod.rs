@@ -121,16 +121,13 @@ pub fn certificates_in(path: &Path) -> Result<Certificates, String> {
 }
 
 /// A client with up to `connections_max` idle connections.
-pub(super) fn client(
-    roots: Roots,
-    connections_max: usize,
-) -> Result<HttpClient, tokio_rustls::rustls::Error> {
-    Ok(Client::builder(TokioExecutor::new())
+pub(super) fn client(roots: Roots, connections_max: usize) -> HttpClient {
+    Client::builder(TokioExecutor::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(IDLE_DEADLINE)
         .pool_max_idle_per_host(connections_max)
         .http1_max_buf_size(HEAD_BYTES_MAX)
-        .build(TimelyConnector(tls(roots)?)))
+        .build(TimelyConnector(tls(roots)))
 }
 
 /// The beginning of a request that posts JSON.
@@ -205,18 +202,16 @@ pub(super) fn retry_after(headers: &HeaderMap, now: Option<SystemTime>) -> Optio
     (!pause.is_zero()).then_some(pause)
 }
 
-/// TLS of clients: they verify the server's certificate and have none themselves.
-pub(super) fn tls_config(roots: Roots) -> Result<ClientConfig, tokio_rustls::rustls::Error> {
-    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
-    let builder =
-        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
-    Ok(builder
+/// TLS 1.2 and 1.3 of clients: they verify the server's certificate and have none themselves. The cryptography is ring,
+/// the only provider that rustls is built with.
+pub(super) fn tls_config(roots: Roots) -> ClientConfig {
+    ClientConfig::builder()
         .with_root_certificates(roots.0)
-        .with_no_client_auth())
+        .with_no_client_auth()
 }
 
-pub(super) fn tls(roots: Roots) -> Result<TlsConnector, tokio_rustls::rustls::Error> {
-    Ok(Arc::new(tls_config(roots)?).into())
+pub(super) fn tls(roots: Roots) -> TlsConnector {
+    Arc::new(tls_config(roots)).into()
 }
 
 /// A connector with a deadline.

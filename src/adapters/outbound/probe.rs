@@ -24,7 +24,7 @@ pub async fn get(
     header: Option<(&str, &str)>,
     roots: Roots,
 ) -> Result<ProbeAnswer, String> {
-    let http = client(roots, 0).map_err(|error| error.to_string())?;
+    let http = client(roots, 0);
     let mut request = Request::get(url).header(USER_AGENT, PRODUCT);
     if let Some((name, value)) = header {
         request = request.header(name, value);
@@ -49,8 +49,7 @@ pub async fn unheard_ipv6(host: &str, listen: SocketAddr) -> Option<String> {
 /// certificate in DER, if there is TLS.
 pub async fn connect(url: &str, roots: Roots) -> Result<Option<Vec<u8>>, String> {
     let url: Uri = url.parse().map_err(|_bad| "not a URL".to_owned())?;
-    let tls = tls(roots).map_err(|error| error.to_string())?;
-    let connected = TimelyConnector(tls).call(url).await;
+    let connected = TimelyConnector(tls(roots)).call(url).await;
     match connected.map_err(|error| root_cause(&*error))? {
         MaybeHttpsStream::Http(_) => Ok(None),
         MaybeHttpsStream::Https(stream) => {

@@ -92,9 +92,7 @@ impl Certificate {
 pub(super) fn server_config(
     certificates: Arc<dyn ResolvesServerCert>,
 ) -> Result<ServerConfig, tokio_rustls::rustls::Error> {
-    let provider = Arc::new(ring::default_provider());
-    let mut config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
+    let mut config = ServerConfig::builder()
         .with_no_client_auth()
         .with_cert_resolver(certificates);
     // Clients store the sessions, under a key that changes every six hours and is dropped after twelve.

@@ -120,7 +120,7 @@ async fn the_model_behind_an_api_answers_whatever_is_asked_until_it_is_interrupt
     let upstream = Upstream::start([script]).await;
     let interrupt = CancellationToken::new();
     let settings = settings(&upstream);
-    let model = OpenAiModelClient::new(settings, Roots::of([]), interrupt.clone()).unwrap();
+    let model = OpenAiModelClient::new(settings, Roots::of([]), interrupt.clone());
     check(&model).await;
     interrupt.cancel();
     let asked = upstream.requests().len();

@@ -48,7 +48,11 @@ pub(crate) fn settings_at(base_url: &str) -> OpenAiSettings {
 }
 
 pub(crate) fn client(settings: OpenAiSettings) -> Arc<OpenAiModelClient> {
-    Arc::new(OpenAiModelClient::new(settings, Roots::of([]), CancellationToken::new()).unwrap())
+    Arc::new(OpenAiModelClient::new(
+        settings,
+        Roots::of([]),
+        CancellationToken::new(),
+    ))
 }
 
 /// The service before `upstream`, its visitors unlimited but for the chat quota.
@@ -63,7 +67,7 @@ fn app_with(model: Arc<OpenAiModelClient>) -> TestApp {
 /// A server before `upstream`; what interrupts the server interrupts its turns.
 pub(crate) async fn server_before(upstream: &Upstream, limits: ServerLimits) -> Server {
     let (roots, interrupt) = (Roots::of([]), CancellationToken::new());
-    let model = OpenAiModelClient::new(settings(upstream), roots, interrupt.clone()).unwrap();
+    let model = OpenAiModelClient::new(settings(upstream), roots, interrupt.clone());
     Server::start_with(Setup::with_model(Arc::new(model)), limits, interrupt).await
 }
 

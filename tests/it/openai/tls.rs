@@ -26,7 +26,7 @@ async fn an_authority_that_is_trusted_vouches_and_any_other_is_refused_with_a_re
         let upstream = Upstream::start_with([Script::saying("Safe.")], Some(tls.clone())).await;
         let (roots, never) = (Roots::of(roots), CancellationToken::new());
         let settings = settings_at(&upstream.base_url().replace("http:", "https:"));
-        let model = OpenAiModelClient::new(settings, roots, never).unwrap();
+        let model = OpenAiModelClient::new(settings, roots, never);
         let model = Arc::new(model);
         let reply = app_with(model.clone()).send(ask()).await;
         let outcome = text(&*model, None).await;

@@ -127,15 +127,13 @@ pub(super) struct Connector {
 
 impl Connector {
     pub(super) fn new(settings: &PostgresSettings) -> Result<Self, PostgresOpenError> {
-        let tls = tls_config(settings.roots.clone());
-        let tls = tls.map_err(|error| PostgresOpenError::Refused(format!("TLS: {error}")))?;
         let password = settings.address.config.get_password();
         if password.is_some() && settings.password_file.is_some() {
             return Err(PostgresOpenError::Refused(TWO_PASSWORDS.to_owned()));
         }
         Ok(Self {
             settings: settings.clone(),
-            tls: MakeRustlsConnect::new(tls),
+            tls: MakeRustlsConnect::new(tls_config(settings.roots.clone())),
             spare: Mutex::default(),
         })
     }

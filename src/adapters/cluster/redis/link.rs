@@ -21,7 +21,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::adapters::cluster::{AnswerBound, TWO_PASSWORDS};
 use crate::adapters::files::operator_file::PasswordFile;
 use crate::adapters::outbound::connect::connect;
-use crate::adapters::outbound::{Roots, root_cause, tls_config};
+use crate::adapters::outbound::{Roots, root_cause, tls};
 use crate::domain::{Usage, quoted};
 use crate::metrics::Metrics;
 use crate::ports::LimiterError;
@@ -72,11 +72,8 @@ impl RedisSettings {
             }
             (_, _) => {}
         }
-        if !self.address.is_tls {
-            return Ok(None);
-        }
-        let config = tls_config(self.roots.clone()).map_err(|error| format!("TLS: {error}"))?;
-        Ok(Some(Arc::new(config).into()))
+        let is_tls = self.address.is_tls;
+        Ok(is_tls.then(|| tls(self.roots.clone())))
     }
 }
 

@@ -55,24 +55,17 @@ pub struct OpenAiModelClient {
 impl OpenAiModelClient {
     /// A client that trusts the certificate authorities in `roots`. Once `interrupt` is cancelled, turns that
     /// wait for the upstream fail at once.
-    ///
-    /// # Errors
-    /// When TLS cannot be set up.
-    pub fn new(
-        settings: OpenAiSettings,
-        roots: Roots,
-        interrupt: CancellationToken,
-    ) -> Result<Self, tokio_rustls::rustls::Error> {
+    pub fn new(settings: OpenAiSettings, roots: Roots, interrupt: CancellationToken) -> Self {
         let host = settings.address.host().unwrap_or_default();
-        Ok(Self {
+        Self {
             name: format!("{} at {host}", settings.model),
-            http: outbound::client(roots, settings.concurrency)?,
+            http: outbound::client(roots, settings.concurrency),
             joins_prompt: AtomicBool::default(),
             permits: Arc::new(Semaphore::new(settings.concurrency)),
             breaker: Breaker::default(),
             settings,
             interrupt,
-        })
+        }
     }
 
     /// Number of free permits.

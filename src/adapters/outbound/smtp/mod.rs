@@ -62,12 +62,11 @@ impl SmtpMailSender {
     /// # Errors
     /// The reason why the settings cannot work.
     pub fn open(settings: SmtpSettings, roots: Roots) -> Result<Self, String> {
-        let tls = tls(roots).map_err(|error| format!("TLS cannot be set up: {error}"))?;
         let host = settings.relay.host.trim_end_matches('.').to_owned();
         let name = ServerName::try_from(host).map_err(|error| error.to_string())?;
         let from = address(&settings.sender.address)?;
         Ok(Self {
-            tls: (tls, name),
+            tls: (tls(roots), name),
             settings,
             from,
         })

@@ -5,14 +5,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_body_util::{BodyExt as _, Full, Limited};
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::Bytes;
 use hyper::{Request, Response, StatusCode};
 use instant_acme::{
     Account, AuthorizationStatus, BodyWrapper, BytesResponse, ChallengeType, Error, Identifier,
     NewAccount, NewOrder, Order, OrderStatus, RetryPolicy,
 };
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
 use crate::adapters::lenient_json;
 use crate::adapters::outbound::probe::unheard_ipv6;
@@ -21,16 +21,14 @@ use crate::domain::{is_same_host, quoted};
 
 use super::{AcmeCertificate, proof};
 
-/// Deadline of an order. Authorities verify from several places, and some wait in between.
-const DEADLINE: Duration = Duration::from_secs(300);
-
 /// Deadline of a request and its whole response.
 const EXCHANGE_DEADLINE: Duration = Duration::from_secs(30);
 
 /// Certificate chains have a few KiB. The files that store them are read up to 64 KiB.
 const ANSWER_BYTES_MAX: usize = 60 * 1024;
 
-/// Polling of the authority for its verification, and for the certificate.
+/// Polling of the authority for its verification, and for the certificate. Authorities verify from several places, and
+/// some wait in between.
 const POLLS: RetryPolicy = RetryPolicy::new()
     .initial_delay(Duration::from_millis(500))
     .backoff(1.5)
@@ -80,7 +78,7 @@ impl From<Error> for Refusal {
         if let Error::Other(cause) = error {
             let what = match cause.is::<rcgen::Error>() {
                 true => "the certificate's key or request cannot be made here",
-                false => "the authority cannot be reached",
+                false => "the authority gave no usable response",
             };
             return Self::new(format!("{what}: {}", root_cause(&*cause)));
         }
@@ -122,12 +120,6 @@ fn told(name: &str, kind: Option<&str>, detail: Option<&str>, cause: Option<Stri
 impl AcmeCertificate {
     /// A certificate for these names with its chain and key, in PEM.
     pub(super) async fn ordered(&self, names: &[String]) -> Result<String, Refusal> {
-        let late = "the authority did not finish the order in time";
-        let issued = timeout(DEADLINE, self.issued(names)).await;
-        issued.unwrap_or_else(|_elapsed| Err(Refusal::new(late)))
-    }
-
-    async fn issued(&self, names: &[String]) -> Result<String, Refusal> {
         let identifiers = names.iter().map(|name| Identifier::Dns(name.clone()));
         let identifiers: Vec<_> = identifiers.collect();
         let account = self.account().await?;
@@ -154,7 +146,6 @@ impl AcmeCertificate {
     /// The stored account, or a new one.
     async fn account(&self) -> Result<Account, Refusal> {
         let http = client(self.settings.roots.clone(), 1);
-        let http = http.map_err(|error| Refusal::new(error.to_string()))?;
         let builder = Account::builder_with_http(Box::new(AcmeHttp(http)));
         let stored = self.state.lock().account.clone();
         if let Some(stored) = stored {
@@ -254,7 +245,10 @@ async fn exchange(
     let (head, body) = response.into_parts();
     let body = timeout_at(deadline, Limited::new(body, ANSWER_BYTES_MAX).collect()).await;
     let body = body.map_err(|_elapsed| "the response was not complete within 30 seconds")?;
-    let body = body.map_err(|error| root_cause(&*error))?;
+    let body = body.map_err(|error| match error.is::<LengthLimitError>() {
+        true => "its response is longer than 60 KiB".to_owned(),
+        false => root_cause(&*error),
+    })?;
     // The ACME client is strict about JSON.
     let text = lenient_json::mended(&body.to_bytes());
     let (status, is_json) = (head.status, text.trim_start().starts_with('{'));
@@ -277,6 +271,33 @@ mod tests {
 
     use super::*;
 
+    /// The error of an exchange with an authority that sends this and then hangs.
+    async fn fault_after(sent: &str) -> Option<String> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let hanging = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            stream.read_u8().await.unwrap();
+            stream.write_all(sent.as_bytes()).await.unwrap();
+            pending::<()>().await;
+        };
+        let http = client(Roots::of([]), 1);
+        let request = Request::get(url).body(BodyWrapper::default()).unwrap();
+        tokio::select! {
+            answer = exchange(&http, request) => answer.err(),
+            () = hanging => unreachable!(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_response_that_is_too_long_is_named_as_that() {
+        let body = "x".repeat(ANSWER_BYTES_MAX + 1);
+        let sent =
+            format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nf001\r\n{body}\r\n");
+        let told = fault_after(&sent).await;
+        assert_eq!(told.as_deref(), Some("its response is longer than 60 KiB"));
+    }
+
     #[tokio::test(start_paused = true)]
     async fn an_authority_that_hangs_is_waited_for_thirty_seconds() {
         for (sent, told) in [
@@ -286,22 +307,8 @@ mod tests {
                 "the response was not complete within 30 seconds",
             ),
         ] {
-            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            let url = format!("http://{}/", listener.local_addr().unwrap());
-            let hanging = async {
-                let (mut stream, _) = listener.accept().await.unwrap();
-                stream.read_u8().await.unwrap();
-                stream.write_all(sent.as_bytes()).await.unwrap();
-                pending::<()>().await;
-            };
-            let http = client(Roots::of([]), 1).unwrap();
-            let request = Request::get(url).body(BodyWrapper::default()).unwrap();
             let began = Instant::now();
-            let answer = tokio::select! {
-                answer = exchange(&http, request) => answer,
-                () = hanging => unreachable!(),
-            };
-            assert_eq!(answer.err().as_deref(), Some(told));
+            assert_eq!(fault_after(sent).await.as_deref(), Some(told));
             assert_eq!(began.elapsed().as_secs(), 30, "{told}");
         }
     }
@@ -316,7 +323,7 @@ mod tests {
             ),
             (
                 Error::Other("refused".into()),
-                "the authority cannot be reached: refused",
+                "the authority gave no usable response: refused",
             ),
         ] {
             let words = Refusal::from(error).words;
