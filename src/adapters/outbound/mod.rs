@@ -190,11 +190,8 @@ pub(super) fn retry_after(headers: &HeaderMap, now: Option<SystemTime>) -> Optio
     let text = |name: HeaderName| Some(headers.get(name)?.to_str().ok()?.trim());
     let date = |name| httpdate::parse_http_date(text(name)?).ok();
     let pause = match text(RETRY_AFTER)?.parse::<f64>() {
-        // Fractions are not standard, but in use.
-        Ok(seconds) if seconds > 0.0 => {
-            Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
-        }
-        Ok(_none) => return None,
+        // Fractions are not standard, but in use. Nothing below zero is a pause.
+        Ok(seconds) => Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX),
         Err(_no_number) => date(RETRY_AFTER)?
             .duration_since(date(DATE).or(now)?)
             .ok()?,
