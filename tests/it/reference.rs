@@ -8,23 +8,38 @@ use crate::site::{document, variants};
 /// One of the two forms.
 struct Form {
     text: String,
+    /// The text as [`words`] has it.
+    words: String,
     is_html: bool,
+}
+
+/// The text with one blank between two words.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Whether `text`, which is Markdown, is in `told`, as [`words`] has it; only what has no marks can be compared.
+fn is_told(told: &str, text: &str) -> bool {
+    let is_plain = !text.contains(['`', '[', '*', '<', '&', '"', '\'', '|']);
+    !is_plain || told.contains(&words(text))
 }
 
 impl Form {
     fn html(page: &str) -> Self {
         let (_, text) = page.split_once("<div class=\"reference\">").unwrap();
-        Self {
-            text: text.replace("&#x2f;", "/"),
-            is_html: true,
-        }
+        Self::of(text.replace("&#x2f;", "/"), true)
     }
 
     fn markdown(page: &str) -> Self {
         let (_, text) = page.split_once("\nGenerated from ").unwrap();
+        Self::of(text.to_owned(), false)
+    }
+
+    fn of(text: String, is_html: bool) -> Self {
         Self {
-            text: text.to_owned(),
-            is_html: false,
+            words: words(&text),
+            text,
+            is_html,
         }
     }
 
@@ -100,13 +115,6 @@ impl Form {
             false => format!("`{name}`"),
         }
     }
-
-    /// `text`, which is Markdown, in this form; only what has no marks can be compared.
-    fn has_text(&self, section: &str, text: &str) -> bool {
-        let is_plain = !text.contains(['`', '[', '*', '<', '&', '"', '\'', '|']);
-        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-        !is_plain || words(section).contains(&words(text))
-    }
 }
 
 /// The description, and what is found in it.
@@ -159,31 +167,32 @@ impl Source {
     fn check_schema(&self, form: &Form, section: &str, schema: &Value, of: &str) -> usize {
         let mut properties = Vec::new();
         self.properties(schema, "", &mut properties);
+        let told = words(section);
         let text = &self.resolve(schema)["description"];
         let text = text.as_str().unwrap_or_default();
-        assert!(form.has_text(section, text), "{of}: {text}");
+        assert!(is_told(&told, text), "{of}: {text}");
         for (name, property) in &properties {
             assert!(section.contains(&form.member(name)), "{of}: {name}");
             let text = property["description"].as_str().unwrap_or_default();
-            assert!(form.has_text(section, text), "{of}: {name}: {text}");
+            assert!(is_told(&told, text), "{of}: {name}: {text}");
         }
         properties.len()
     }
 
     /// The same for every status, header, media type and schema of `operation`'s answers.
     fn check_responses(&self, form: &Form, section: &str, operation: &Value) -> usize {
-        let mut seen = 0;
+        let (mut seen, told) = (0, words(section));
         for (status, response) in self.entries(&operation["responses"]) {
             let of = format!("{} {status}", operation["operationId"]);
             assert!(section.contains(status), "{of}");
             let text = response["description"].as_str().unwrap();
-            assert!(form.has_text(section, text), "{of}: {text}");
+            assert!(is_told(&told, text), "{of}: {text}");
             for (name, header) in self.entries(&response["headers"]) {
                 assert!(section.contains(&form.code(name)), "{of}: {name}");
                 // What it means stands in one place for all.
                 assert!(form.text.contains(&form.member(name)), "{of}: {name}");
                 let text = header["description"].as_str().unwrap();
-                assert!(form.has_text(&form.text, text), "{name}: {text}");
+                assert!(is_told(&form.words, text), "{name}: {text}");
                 seen += 1;
             }
             let contents = [&response["content"], &response["x-content"]];
@@ -239,12 +248,12 @@ impl Source {
         let parameters = self.items(&item["parameters"]);
         for parameter in parameters.chain(self.items(&operation["parameters"])) {
             let member = form.member(parameter["name"].as_str().unwrap());
-            let is_told = section.contains(&member) || of_tag.contains(&member);
-            assert!(is_told, "{of}: {member}");
+            let is_named = section.contains(&member) || of_tag.contains(&member);
+            assert!(is_named, "{of}: {member}");
         }
         let body = self.resolve(&operation["requestBody"]);
         let text = body["description"].as_str().unwrap_or_default();
-        assert!(form.has_text(section, text), "{of}: {text}");
+        assert!(is_told(&words(section), text), "{of}: {text}");
         for (media_type, body) in self.entries(&body["content"]) {
             let is_named = section.contains(&form.code(media_type));
             assert!(is_named, "{of}: {media_type}");
@@ -279,7 +288,7 @@ fn the_reference_tells_all_that_the_description_says_in_both_forms() {
                     let method = method.to_uppercase();
                     let section = form.operation(id, (&method, path));
                     let text = operation["description"].as_str().unwrap();
-                    assert!(form.has_text(section, text), "{id}: {text}");
+                    assert!(is_told(&words(section), text), "{id}: {text}");
                     operations_seen += 1;
                     let of_tag = form.of_tag(operation["tags"][0].as_str().unwrap());
                     let section = match form.same_as(section) {

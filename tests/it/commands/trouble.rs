@@ -150,7 +150,7 @@ fn a_signal_ends_a_command_and_closes_the_stores() {
 fn a_reader_that_has_enough_is_no_error() {
     let (dir, service) = Program::fresh(&[]);
     let dir = dir.path();
-    feed(IMPORT, dir, list(30_000)).done();
+    feed(IMPORT, dir, list(5_000)).done();
     let read_one_line = || {
         for words in ["contacts export", "contacts list", "contacts list --json"] {
             let mut child = command(words, dir).spawn().unwrap();

@@ -129,6 +129,10 @@ async fn the_ai_catalog_suits_its_strictest_reader() {
         assert!((2..=5).contains(&queries.len()));
         assert!(queries.iter().all(Value::is_string));
     }
+    // It is served with that type.
+    let is_card = |entry: &&Value| entry["type"] == "application/mcp-server-card+json";
+    let card = entries.iter().find(is_card).unwrap();
+    assert_eq!(card["url"], format!("{BASE_URL}/mcp/server-card"));
 }
 
 /// Discovery RFC v0.2.0 and agentskills.io.

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Call, Setup, TestApp};
+use crate::harness::{Call, TestApp};
 
-use super::{initialize, listed, modern, ping};
+use super::{initialize, listed, modern};
 
 async fn document(app: &TestApp, path: &str) -> Value {
     app.send(Call::get(path)).await.json()
@@ -32,26 +32,6 @@ async fn card_and_manifest_are_those_of_the_running_server() {
     assert_eq!(remote["type"], "streamable-http");
     let versions = &remote["supportedProtocolVersions"];
     assert_eq!(*versions, discovered["supportedVersions"]);
-}
-
-#[tokio::test]
-async fn the_card_leads_from_the_catalog_to_a_server_that_answers() {
-    let app = Setup::at("https://api.example.com").start();
-    let local = |url: &Value| {
-        let path = url.as_str().unwrap().strip_prefix(app.base_url);
-        path.unwrap().to_owned()
-    };
-    let catalog = document(&app, "/.well-known/ai-catalog.json").await;
-    let entries = catalog["entries"].as_array().unwrap();
-    let is_card = |entry: &&Value| entry["type"] == "application/mcp-server-card+json";
-    let entry = entries.iter().find(is_card).unwrap();
-    let reply = app.send(Call::get(&local(&entry["url"]))).await;
-    let media_type = reply.header("content-type");
-    assert_eq!(media_type, Some("application/mcp-server-card+json"));
-    let card = reply.json();
-    assert_eq!(card["name"], "com.example.api/public-api");
-    let endpoint = local(&card["remotes"][0]["url"]);
-    assert_eq!(app.result(ping().to(&endpoint)).await, json!({}));
 }
 
 #[tokio::test]

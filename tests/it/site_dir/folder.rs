@@ -1,12 +1,11 @@
 //! The folder that `--site-dir` names, and what is wrong with its files.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt as _;
+use std::fs;
 use std::path::Path;
 
 use super::{ABOUT, ICON, render};
 use crate::fixtures::make_fifo;
-use crate::program::{Program, command, run, text};
+use crate::program::{Program, Ran, command};
 use crate::rows::rows;
 
 /// The name of a faulty file, its text and its error.
@@ -63,57 +62,41 @@ fn a_faulty_file_is_named_with_its_line() {
     check("About.md", "# A", names);
 }
 
-/// Starts the program on a folder that `fill` filled. Returns the error line.
-fn refused(fill: impl FnOnce(&Path)) -> String {
-    let parent = tempfile::tempdir().unwrap();
-    let site_dir = parent.path().join("site");
-    fs::create_dir(&site_dir).unwrap();
-    fill(&site_dir);
-    let data_dir = parent.path().join("data");
-    let mut command = command(&data_dir);
-    let output = run(command.arg("--site-dir").arg(&site_dir));
-    // So that the folder can be removed.
-    let _ = fs::set_permissions(&site_dir, Permissions::from_mode(0o700));
-    assert_eq!(output.status.code(), Some(2));
-    assert_eq!(text(&output.stdout), "");
-    assert!(!data_dir.exists(), "it is refused before anything is made");
-    let line = text(&output.stderr);
-    let prefix = format!("error: --site-dir: {}: ", site_dir.display());
-    let line = line.strip_suffix('\n').unwrap();
-    let reason = line.strip_prefix(&prefix);
-    reason.unwrap_or_else(|| panic!("{line}")).to_owned()
-}
-
 #[test]
 fn a_bad_folder_stops_the_start_with_one_line() {
-    let check = |fill: &dyn Fn(&Path), expected: &str| {
-        let line = refused(fill);
-        assert!(line.starts_with(expected), "{line}");
-        assert!(!line.contains('\n'), "{line}");
-    };
-    for (name, bytes, expected) in [
+    type Fill = fn(&Path);
+    let faults: [(Fill, &str); 5] = [
         (
-            "a.md",
-            &b"# A\n{{ b }}"[..],
+            |dir| fs::write(dir.join("a.md"), "# A\n{{ b }}").unwrap(),
             "a.md, line 2: undefined value",
         ),
         (
-            "a.jpg",
-            ICON,
+            |dir| fs::write(dir.join("a.jpg"), ICON).unwrap(),
             "a.jpg: is not the kind of image that its extension says",
         ),
-        ("a b.png", ICON, "a b.png: is an image whose name is not"),
-    ] {
-        check(&|dir| fs::write(dir.join(name), bytes).unwrap(), expected);
+        (
+            |dir| fs::write(dir.join("a b.png"), ICON).unwrap(),
+            "a b.png: is an image whose name is not",
+        ),
+        (
+            |dir| make_fifo(&dir.join("a.md")),
+            "a.md: is not a regular file",
+        ),
+        (
+            |dir| fs::remove_dir(dir).unwrap(),
+            "No such file or directory",
+        ),
+    ];
+    for (fill, expected) in faults {
+        let parent = tempfile::tempdir().unwrap();
+        let [site_dir, data_dir] = ["site", "data"].map(|name| parent.path().join(name));
+        fs::create_dir(&site_dir).unwrap();
+        fill(&site_dir);
+        let told = format!("error: --site-dir: {}: {expected}", site_dir.display());
+        let mut command = command(&data_dir);
+        Ran::of(command.arg("--site-dir").arg(&site_dir)).refused_in_a_line(2, &told);
+        assert!(!data_dir.exists(), "it is refused before anything is made");
     }
-    check(
-        &|dir| make_fifo(&dir.join("a.md")),
-        "a.md: is not a regular file",
-    );
-    check(
-        &|dir| fs::remove_dir(dir).unwrap(),
-        "No such file or directory",
-    );
 }
 
 #[test]
