@@ -242,6 +242,7 @@ impl FaultJudge {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rows::rows;
 
     #[test]
     fn a_sender_is_an_address_with_or_without_a_name() {
@@ -305,10 +306,7 @@ refused in another way after others were accepted | a550 b0 a554 | Undecided Rec
 
     #[test]
     fn refusals_are_judged_by_what_else_the_relay_says() {
-        for row in JUDGED.trim().lines() {
-            let [name, mails, expected] = row.split(" | ").collect::<Vec<_>>()[..] else {
-                panic!("{row}");
-            };
+        for [name, mails, expected] in rows(JUDGED) {
             let mut judge = FaultJudge::default();
             let mut faults = Vec::new();
             for mail in mails.split(' ') {

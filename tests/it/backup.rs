@@ -36,6 +36,14 @@ async fn furnished(house: &House) -> Opened {
     opened
 }
 
+/// One that was stopped, and its archive.
+async fn archived() -> (House, Vec<u8>) {
+    let house = House::new();
+    furnished(&house).await.stop();
+    let archive = backup(&house);
+    (house, archive)
+}
+
 async fn contacts_of(opened: &Opened) -> Vec<Contact> {
     listed(ContactStore::list(&*opened.store, None, None).await).await
 }
@@ -240,19 +248,6 @@ async fn a_directory_with_a_ledger_is_left_alone() {
     opened.assert_has(&["ada", "bob"], &[]).await;
 }
 
-#[tokio::test]
-async fn a_restore_that_cannot_place_a_file_places_no_ledger() {
-    let house = House::new();
-    let opened = furnished(&house).await;
-    let archive = backup(&house);
-    opened.stop();
-    let other = House::new();
-    fs::create_dir_all(other.file("secret/occupied")).unwrap();
-    let error = restore(&other.path, &archive[..]).unwrap_err().to_string();
-    assert!(error.contains("secret"), "{error}");
-    assert!(!other.file("ledger.jsonl").exists());
-}
-
 /// Reads an archive after it has put a directory where the ledger would get its name.
 struct Occupying<'a>(&'a [u8], &'a Path);
 
@@ -264,10 +259,14 @@ impl Read for Occupying<'_> {
 }
 
 #[tokio::test]
-async fn a_restore_that_fails_in_its_last_step_leaves_nothing() {
-    let house = House::new();
-    furnished(&house).await.stop();
-    let archive = backup(&house);
+async fn a_restore_that_cannot_place_a_file_places_no_ledger_and_leaves_nothing_of_its_own() {
+    let (_house, archive) = archived().await;
+    let other = House::new();
+    fs::create_dir_all(other.file("secret/occupied")).unwrap();
+    let error = restore(&other.path, &archive[..]).unwrap_err().to_string();
+    assert!(error.contains("secret"), "{error}");
+    assert!(!other.file("ledger.jsonl").exists());
+    // In the last step.
     let other = House::new();
     let error = restore(&other.path, Occupying(&archive, &other.path)).unwrap_err();
     assert!(error.to_string().contains("cannot write"), "{error}");
@@ -281,9 +280,7 @@ struct Contents(Vec<(String, Vec<u8>)>);
 
 impl Contents {
     async fn new() -> Self {
-        let house = House::new();
-        furnished(&house).await.stop();
-        Self(files(&backup(&house)))
+        Self(files(&archived().await.1))
     }
 
     fn with(&self, name: &str, content: &[u8]) -> Vec<u8> {
@@ -338,7 +335,7 @@ async fn foreign_files_links_and_doubles_in_an_archive_are_refused() {
 }
 
 #[tokio::test]
-async fn an_archive_without_all_its_files_is_refused() {
+async fn an_archive_without_all_its_files_and_a_whole_ledger_is_refused() {
     let whole = Contents::new().await;
     let archive = whole.packed();
     let other_secret = whole.replaced("secret", vec![7; 32]);
@@ -356,11 +353,6 @@ async fn an_archive_without_all_its_files_is_refused() {
     ] {
         check_refused(&bad, reason);
     }
-}
-
-#[tokio::test]
-async fn an_archive_with_a_ledger_that_is_not_whole_is_refused() {
-    let whole = Contents::new().await;
     let ledger = whole.0.last().unwrap().1.clone();
     let newer = String::from_utf8(ledger.clone()).unwrap();
     let newer = crate::ledger::sealed(&newer.replace("\"format\":7", "\"format\":8"));
@@ -379,9 +371,7 @@ async fn an_archive_with_a_ledger_that_is_not_whole_is_refused() {
 
 #[tokio::test]
 async fn an_archive_that_is_cut_or_changed_anywhere_is_refused() {
-    let house = House::new();
-    furnished(&house).await.stop();
-    let archive = backup(&house);
+    let (house, archive) = archived().await;
     let ledger = house.ledger();
     // The end of tar, and what fills up the last block.
     let content_end = archive.len() - 1024 - (512 - ledger.len() % 512) % 512;
@@ -426,9 +416,7 @@ impl Read for Watched<'_> {
 
 #[tokio::test]
 async fn a_restore_that_is_killed_leaves_a_directory_that_does_not_start() {
-    let house = House::new();
-    furnished(&house).await.stop();
-    let archive = backup(&house);
+    let (_house, archive) = archived().await;
     let target = House::new();
     let mut watched = Watched {
         archive: &archive,
@@ -458,8 +446,7 @@ async fn a_restore_that_is_killed_leaves_a_directory_that_does_not_start() {
 
 #[tokio::test]
 async fn a_file_is_replaced_only_by_a_complete_backup_that_nobody_else_reads() {
-    let house = House::new();
-    furnished(&house).await.stop();
+    let (house, _) = archived().await;
     let root = tempfile::tempdir().unwrap();
     let target = root.path().join("backup.tar");
     let written = write_file(&house.path, &target).unwrap();
@@ -480,8 +467,7 @@ async fn a_file_is_replaced_only_by_a_complete_backup_that_nobody_else_reads() {
     assert_eq!(fs::read(&target).unwrap(), first);
     assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1);
     // What has the name that it is written under is neither written to nor followed.
-    let house = House::new();
-    furnished(&house).await.stop();
+    let (house, _) = archived().await;
     let [beside, others] = ["backup.tar.part", "others"].map(|name| root.path().join(name));
     fs::write(&others, "theirs").unwrap();
     for is_link in [false, true] {

@@ -271,8 +271,7 @@ fn the_operator_sees_who_left_and_can_show_what_they_agreed_to() {
     assert!(log.contains("newsletter.left"), "{log}");
 
     // Elsewhere they have left, too, and no file of before revives them.
-    let house = House::new();
-    house.open().stop();
+    let house = House::stopped();
     let report = feed("contacts import -", &house.path, &all).done().out;
     assert!(report.contains("Added             2"), "{report}");
     feed("contacts import -", &house.path, "email\nada@example.com\n").done();

@@ -88,8 +88,7 @@ fn check_names_everything_that_is_wrong_at_once() {
 
 #[test]
 fn doctor_says_that_no_service_runs() {
-    let house = House::new();
-    house.open().stop();
+    let house = House::stopped();
     let lines = examine("doctor", &house.path, &[], 0);
     check_line(&lines, "warning", "service", "start it");
 }

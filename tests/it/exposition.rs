@@ -23,7 +23,7 @@ async fn ask(app: &TestApp, method: Method, path: &str, accept: &str) -> Option<
         request = request.header("accept", accept);
     }
     let (head, ()) = request.body(()).unwrap().into_parts();
-    let response = exposition::respond(app.shared_app(), &head).await?;
+    let response = exposition::respond(&app.app, &head).await?;
     let (head, body) = response.into_parts();
     assert_eq!(head.headers["cache-control"], "no-store");
     let media_type = head.headers["content-type"].to_str().unwrap().to_owned();

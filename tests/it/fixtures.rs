@@ -80,10 +80,23 @@ impl House {
         }
     }
 
-    /// One whose store has these contacts.
-    pub(crate) async fn with(names: impl IntoIterator<Item: AsRef<str>>) -> (Self, Opened) {
+    /// One with an empty store.
+    pub(crate) fn opened() -> (Self, Opened) {
         let house = Self::new();
         let opened = house.open();
+        (house, opened)
+    }
+
+    /// The same, and the store was stopped.
+    pub(crate) fn stopped() -> Self {
+        let (house, opened) = Self::opened();
+        opened.stop();
+        house
+    }
+
+    /// One whose store has these contacts.
+    pub(crate) async fn with(names: impl IntoIterator<Item: AsRef<str>>) -> (Self, Opened) {
+        let (house, opened) = Self::opened();
         opened.sign_up_all(names).await;
         (house, opened)
     }

@@ -2,7 +2,7 @@
 //! in one line that begins with the flag and quotes no content.
 
 use std::fs::{Permissions, set_permissions, write};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
 use landing_api::adapters::outbound::Roots;
@@ -106,11 +106,18 @@ fn a_pipe_or_a_device_is_no_file_and_holds_no_start_up() {
     let pipe = dir.path().join("pipe");
     // Nobody ever writes into it.
     make_fifo(&pipe);
+    let link = dir.path().join("link");
+    symlink(&pipe, &link).unwrap();
     for flag in [MODEL_KEY, PROMPT, PICTURE, WEBHOOK_SECRET] {
-        for file in [&*pipe, Path::new("/dev/zero"), dir.path()] {
+        for file in [&*pipe, &link, Path::new("/dev/zero"), dir.path()] {
             assert_eq!(complaint_of(flag, file), "is not a regular file");
         }
     }
+    // The file that a link leads to is read.
+    let (file, link) = (dir.path().join("file"), dir.path().join("link to file"));
+    write(&file, "\n").unwrap();
+    symlink(&file, &link).unwrap();
+    assert_eq!(complaint_of(PROMPT, &link), "is empty");
 }
 
 #[test]

@@ -537,10 +537,6 @@ impl TestApp {
         Setup::default().start()
     }
 
-    pub(crate) fn shared_app(&self) -> &Arc<App> {
-        &self.app
-    }
-
     /// Sends a request and fails unless its answer has this status, and behind it this code of a
     /// problem: `200`, `2xx`, `404 not_found`.
     #[track_caller]

@@ -34,7 +34,7 @@ pub(crate) async fn ask_with(
     params: Value,
     rows: &str,
 ) -> Result<Value, OperatorError> {
-    let mut request = OperatorRequest::new(Arc::clone(app.shared_app()), Params(params));
+    let mut request = OperatorRequest::new(Arc::clone(&app.app), Params(params));
     let rows = vec![Ok(rows.to_owned().into())];
     request.rows = Box::pin(futures_util::stream::iter(rows));
     let Answer(lines) = operate(operation, request).await?;

@@ -112,12 +112,8 @@ fn text(bytes: Vec<u8>) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::{self, Permissions, set_permissions, write};
-    use std::os::unix::fs::{PermissionsExt as _, symlink};
-
-    use rustix::fs::{CWD, Mode, mkfifoat};
-
-    use crate::adapters::files::NOT_REGULAR;
+    use std::fs::{Permissions, set_permissions, write};
+    use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
 
@@ -159,26 +155,5 @@ mod tests {
             write(&path, &bytes).unwrap();
             assert_eq!(read(&path).is_ok(), is_taken, "{}", bytes.len());
         }
-    }
-
-    #[test]
-    fn only_a_regular_file_is_read() {
-        let dir = tempfile::tempdir().unwrap();
-        let pipe = dir.path().join("pipe");
-        mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
-        let link = dir.path().join("link");
-        symlink(&pipe, &link).unwrap();
-        let device = Path::new("/dev/zero");
-        for path in [dir.path(), &pipe, &link, device] {
-            for read in [read, read_secret] {
-                let error = read(path).unwrap_err();
-                assert_eq!(error.to_string(), NOT_REGULAR, "{path:?}");
-            }
-        }
-        let file = dir.path().join("file");
-        write(&file, "text").unwrap();
-        fs::remove_file(&link).unwrap();
-        symlink(&file, &link).unwrap();
-        assert_eq!(read(&link).unwrap(), "text");
     }
 }

@@ -210,22 +210,30 @@ mod tests {
     }
 
     #[test]
-    fn secrets_have_a_prefix_and_24_to_64_bytes() {
+    fn secrets_are_one_or_two_each_with_a_prefix_and_24_to_64_bytes() {
         let of = |bytes: usize| format!("whsec_{}", BASE64.encode(&vec![7; bytes]));
         for bytes in [24, 25, 26, 32, 64] {
             assert!(WebhookSecrets::parse(&of(bytes)).is_ok(), "{bytes}");
             let unpadded = of(bytes).trim_end_matches('=').to_owned();
             assert!(WebhookSecrets::parse(&unpadded).is_ok(), "{bytes}");
         }
+        let [old, new] = [32, 24].map(of);
         for text in [
             String::new(),
             of(32).replace("whsec_", ""),
             of(32).replace("whsec_", "WHSEC_"),
             of(32).replace("whsec_", "whsec_!"),
-            format!("{} ", of(32)),
+            format!("{old} "),
             "whsec_".to_owned(),
             of(23),
             of(65),
+            format!("{old}\n"),
+            format!("\n{old}"),
+            format!("{old} {new}"),
+            format!("{old}\n# {new}"),
+            format!("{old}\nwhsec_AAAA"),
+            format!("{old}\n\n{new}"),
+            format!("{old}\n{new}\n{old}"),
         ] {
             assert_eq!(
                 WebhookSecrets::parse(&text).unwrap_err(),
@@ -246,22 +254,6 @@ mod tests {
         assert_ne!(signature(&old), signature(&new));
         assert_eq!(signature(&format!("{old}\n{new}")), both);
         assert_eq!(signature(&format!("{old}\r\n{new}")), both);
-        for text in [
-            String::new(),
-            format!("{old}\n"),
-            format!("\n{old}"),
-            format!("{old} {new}"),
-            format!("{old}\n# {new}"),
-            format!("{old}\nwhsec_AAAA"),
-            format!("{old}\n\n{new}"),
-            format!("{old}\n{new}\n{old}"),
-        ] {
-            assert_eq!(
-                WebhookSecrets::parse(&text).unwrap_err(),
-                NO_SECRET,
-                "{text}"
-            );
-        }
         let secrets = WebhookSecrets::parse(&old).unwrap();
         assert_eq!(format!("{secrets:?}"), "WebhookSecrets(..)");
     }

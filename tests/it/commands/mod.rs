@@ -48,8 +48,7 @@ pub(crate) fn feed(words: &str, data_dir: &Path, input: impl AsRef<[u8]>) -> Ran
 
 /// A data directory that nobody has open.
 fn stopped_house() -> House {
-    let house = House::new();
-    house.open().stop();
+    let house = House::stopped();
     house
 }
 

@@ -72,15 +72,13 @@ async fn a_new_address_is_created_once(store: &dyn ContactStore) {
 
     // A repeat changes nothing but when the address was last seen, and by whom.
     let second = origin(3, None);
-    let again = store.keep(sign_up("ada@example.com", second, LATE));
-    assert_eq!(again.await, Ok(renewed(false)));
+    renew(store, "ada@example.com", second, LATE, false).await;
     kept.last_seen_at = LATE;
     kept.signers = signers(&[first, second]);
     assert_eq!(store.find(&address).await, Ok(Some(kept.clone())));
 
     // The clock may have been set back.
-    let again = store.keep(sign_up("ada@example.com", second, EARLY));
-    assert_eq!(again.await, Ok(renewed(true)));
+    renew(store, "ada@example.com", second, EARLY, true).await;
     kept.last_seen_at = EARLY;
     assert_eq!(store.find(&address).await, Ok(Some(kept)));
 }
@@ -89,6 +87,18 @@ async fn a_new_address_is_created_once(store: &dyn ContactStore) {
 async fn create(store: &dyn ContactStore, text: &str, origin: Origin) {
     let created = store.keep(sign_up(text, origin, EARLY)).await;
     assert_eq!(created, Ok(Subscription::Created), "{text}");
+}
+
+/// Signs a known address up again, by the client that signed it up before or by another one.
+async fn renew(
+    store: &dyn ContactStore,
+    text: &str,
+    origin: Origin,
+    at: Timestamp,
+    by_same_client: bool,
+) {
+    let again = store.keep(sign_up(text, origin, at)).await;
+    assert_eq!(again, Ok(renewed(by_same_client)), "{text} {origin:?}");
 }
 
 /// The contact that is kept with this address.
@@ -392,8 +402,7 @@ async fn the_last_four_signers_are_remembered(store: &dyn ContactStore) {
         (2, false, &[1, 4, 5, 2]),
         (1, true, &[4, 5, 2, 1]),
     ] {
-        let again = store.keep(sign_up("dan@example.com", origin(seed, None), LATE));
-        assert_eq!(again.await, Ok(renewed(is_known)), "{remembered:?}");
+        renew(store, "dan@example.com", origin(seed, None), LATE, is_known).await;
         let kept = store.find(&address).await.unwrap().unwrap();
         let kept: Vec<_> = kept.signers.iter().copied().collect();
         let remembered: Vec<_> = remembered.iter().map(|&seed| origin(seed, None)).collect();
@@ -411,8 +420,7 @@ async fn a_signer_is_known_by_network_or_credential(store: &dyn ContactStore) {
         (origin(1, Some(6)), true),
         (origin(7, Some(5)), true),
     ] {
-        let again = store.keep(sign_up("fay@example.com", origin, LATE));
-        assert_eq!(again.await, Ok(renewed(is_known)), "{origin:?}");
+        renew(store, "fay@example.com", origin, LATE, is_known).await;
     }
 }
 
@@ -422,8 +430,7 @@ async fn a_forgotten_address_is_new_again(store: &dyn ContactStore) {
     for round in 1..=2 {
         create(store, "cy@example.com", origin(round, None)).await;
         // Who signed it up before is forgotten, too.
-        let again = store.keep(sign_up("cy@example.com", origin(9, None), LATE));
-        assert_eq!(again.await, Ok(renewed(false)));
+        renew(store, "cy@example.com", origin(9, None), LATE, false).await;
         assert_eq!(forget(store, &address).await, [true]);
         assert_eq!(store.find(&address).await, Ok(None));
         assert_eq!(forget(store, &address).await, [false]);
@@ -451,8 +458,7 @@ async fn imported_contacts_have_no_origin_until_they_sign_up(store: &dyn Contact
     assert_eq!(store.find(&address).await, Ok(Some(kept.clone())));
     let signer = origin(1, Some(2));
     for by_same_client in [false, true] {
-        let again = store.keep(sign_up("gus@example.com", signer, LATE));
-        assert_eq!(again.await, Ok(renewed(by_same_client)));
+        renew(store, "gus@example.com", signer, LATE, by_same_client).await;
     }
     of_sign_up(&mut kept, sign_up("gus@example.com", signer, LATE));
     kept.last_seen_at = LATE;
@@ -507,8 +513,7 @@ async fn contacts_are_listed_as_they_are_in_the_order_of_their_addition(store: &
     }
     // Seen again, forgotten, and new again: only the last place counts.
     for text in [&added[0], &added[1]] {
-        let again = store.keep(sign_up(text, origin(1, None), LATE));
-        assert_eq!(again.await, Ok(renewed(false)));
+        renew(store, text, origin(1, None), LATE, false).await;
     }
     assert_eq!(forget(store, &email(&added[1])).await, [true]);
     let created = store.keep(sign_up(&added[1], origin(1, None), LATE));

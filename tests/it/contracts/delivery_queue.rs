@@ -29,6 +29,25 @@ fn sign_up(name: &str, at: Timestamp) -> SignUp {
     sign_up
 }
 
+/// A sign-up that is to be confirmed, without the mail that asks for it.
+fn asked(name: &str, at: Timestamp) -> SignUp {
+    SignUp {
+        is_to_be_confirmed: true,
+        notice: None,
+        ..sign_up(name, at)
+    }
+}
+
+/// Notes that the mails to these ended so.
+async fn note(queue: &dyn DeliveryQueue, names: &[&str], outcome: MailOutcome, at: Timestamp) {
+    let mails = names.iter().map(|name| (address(name), outcome));
+    let ended = Settled {
+        mails: mails.collect(),
+        ..Settled::default()
+    };
+    queue.settle(ended, at).await.unwrap();
+}
+
 pub(crate) fn delivery(kind: DeliveryKind, of: &SignUp, at: Timestamp) -> Delivery {
     let id = DeliveryId::new(kind, &of.leave_token, at);
     let body = format!("{} {}", kind.as_str(), of.email.as_str());
@@ -191,13 +210,10 @@ async fn what_is_given_up_stays_for_a_while(queue: &dyn DeliveryQueue, now: Time
 
 async fn who_refuses_is_sent_no_mail((contacts, queue): Both<'_>, now: Timestamp) {
     let asked = || {
-        let sign_up = sign_up("fay", now);
-        let mail = delivery(DeliveryKind::ConfirmationMail, &sign_up, now);
-        SignUp {
-            notice: Some(mail),
-            is_to_be_confirmed: true,
-            ..sign_up
-        }
+        let mut asked = asked("fay", now);
+        let mail = delivery(DeliveryKind::ConfirmationMail, &asked, now);
+        asked.notice = Some(mail);
+        asked
     };
     contacts.keep(asked()).await.unwrap();
     let standing = async || queue.standing(Channel::Mail).await.unwrap().waiting;
@@ -238,22 +254,12 @@ async fn an_erasure_drops_what_names_the_address((contacts, queue): Both<'_>, no
 }
 
 async fn a_contact_is_noted_how_its_mail_ended((contacts, queue): Both<'_>, now: Timestamp) {
-    let asked = SignUp {
-        is_to_be_confirmed: true,
-        notice: None,
-        ..sign_up("gus", now)
-    };
-    contacts.keep(asked).await.unwrap();
+    contacts.keep(asked("gus", now)).await.unwrap();
     for (outcome, at) in [
         (MailOutcome::Refused, now),
         (MailOutcome::Taken, now.plus_ms(1)),
     ] {
-        let mails = ["gus", "nobody"].map(|name| (address(name), outcome));
-        let settled = Settled {
-            mails: mails.into(),
-            ..Settled::default()
-        };
-        queue.settle(settled, at).await.unwrap();
+        note(queue, &["gus", "nobody"], outcome, at).await;
         let found = contacts.find(&address("gus")).await.unwrap().unwrap();
         let noted = found.confirmation.unwrap();
         let is_taken = outcome == MailOutcome::Taken;
@@ -268,24 +274,10 @@ async fn who_is_overdue_is_found((store, queue): Both<'_>) {
     const LATE: Timestamp = Timestamp::from_ms(2_000);
     let [mailed, refused, unmailed, confirmed] = ["va", "vb", "vc", "vd"];
     for name in [mailed, refused, unmailed, confirmed] {
-        let asked = SignUp {
-            is_to_be_confirmed: true,
-            notice: None,
-            ..sign_up(name, EARLY)
-        };
-        store.keep(asked).await.unwrap();
+        store.keep(asked(name, EARLY)).await.unwrap();
     }
-    for (name, outcome) in [
-        (mailed, MailOutcome::Taken),
-        (refused, MailOutcome::Refused),
-        (confirmed, MailOutcome::Taken),
-    ] {
-        let ended = Settled {
-            mails: vec![(address(name), outcome)],
-            ..Settled::default()
-        };
-        queue.settle(ended, LATE).await.unwrap();
-    }
+    note(queue, &[mailed, confirmed], MailOutcome::Taken, LATE).await;
+    note(queue, &[refused], MailOutcome::Refused, LATE).await;
     let token = async |name| {
         let found = store.find(&address(name)).await.unwrap();
         found.unwrap().leave_token.unwrap()

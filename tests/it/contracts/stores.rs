@@ -24,8 +24,7 @@ async fn the_twin_in_memory_keeps_deliveries() {
 
 #[tokio::test]
 async fn deliveries_are_the_same_after_a_clean_stop_and_after_a_crash() {
-    let house = House::new();
-    let opened = house.open();
+    let (house, opened) = House::opened();
     delivery_queue::check(opened.store.clone()).await;
     opened.stop();
     for is_crash in [false, true, true, false] {
@@ -40,8 +39,7 @@ async fn deliveries_are_the_same_after_a_clean_stop_and_after_a_crash() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn an_erasure_beside_sign_ups_leaves_a_contact_or_a_tombstone_in_the_ledger() {
-    let house = House::new();
-    let opened = house.open();
+    let (_house, opened) = House::opened();
     let store: Arc<dyn ContactStore> = opened.store.clone();
     let contacts = contact_store::race_erasures(&store, 30).await;
     let tombstones = listed(opened.store.tombstones().await).await.len();
@@ -50,8 +48,7 @@ async fn an_erasure_beside_sign_ups_leaves_a_contact_or_a_tombstone_in_the_ledge
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn contacts_are_the_same_after_a_clean_stop_and_after_a_crash() {
-    let house = House::new();
-    let opened = house.open();
+    let (house, opened) = House::opened();
     contact_store::check(opened.store.clone()).await;
     let others = ["ada", "bob", "bo", "dan", "fay", "cy"].map(str::to_owned);
     let racers = (0..20).map(|round| format!("racer{round}"));
@@ -82,8 +79,7 @@ async fn the_twins_in_memory_keep_keys_revocations_and_counts() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn the_ledger_keeps_keys_and_revocations_through_stops_and_crashes() {
-    let house = House::new();
-    let opened = house.open();
+    let (house, opened) = House::opened();
     key_issuer::check(opened.store.clone()).await;
     revocation_list::check(opened.store.clone()).await;
     opened.stop();

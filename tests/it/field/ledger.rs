@@ -84,8 +84,7 @@ async fn a_line_that_could_not_be_read_again_is_refused_and_no_other() {
         ("é".repeat(6_000), true),
         ("😀".repeat(4_000), false),
     ];
-    let house = House::new();
-    let mut opened = house.open();
+    let (house, mut opened) = House::opened();
     for (number, (body, is_kept)) in mails.iter().enumerate() {
         let name = format!("n{number}");
         let others = ["o", "p"].map(|other| format!("{other}{number}"));
@@ -115,8 +114,7 @@ async fn whatever_the_other_side_says_a_delivery_can_be_settled() {
         (12_500, "😀".repeat(4_000)),
         (10, String::new()),
     ] {
-        let house = House::new();
-        let opened = house.open();
+        let (house, opened) = House::opened();
         let kept = opened.store.keep(asked("ada", &"x".repeat(body))).await;
         // The largest that is taken has room left.
         if kept.is_err() {
@@ -156,8 +154,7 @@ async fn an_unreadable_line_fails_the_change_that_needs_it_and_no_other() {
 
 #[tokio::test]
 async fn an_unreadable_delivery_is_in_no_other_ones_way() {
-    let house = House::new();
-    let opened = house.open();
+    let (house, opened) = House::opened();
     opened.store.keep(asked("ada", "to ada")).await.unwrap();
     opened.store.keep(asked("bob", "to bob")).await.unwrap();
     opened.store.add(messages(0..3)).await.unwrap();
@@ -225,8 +222,7 @@ async fn an_erased_address_is_in_no_file_of_the_directory() {
     ];
     for path in [Path::Forgotten, Path::Refused, Path::Expired] {
         for end in ["daily", "stop", "crash"] {
-            let house = House::new();
-            let mut opened = house.open();
+            let (house, mut opened) = House::opened();
             opened.sign_up_all(["ada"]).await;
             for (number, body) in bodies.iter().enumerate() {
                 let mut sign_up = asked("zoe", body);
@@ -369,8 +365,7 @@ async fn a_copy_with_pending_deliveries_is_held_and_nothing_else_is() {
         ("nothing waits", copied, false, false),
     ] {
         for is_crash in [false, true] {
-            let house = House::new();
-            let opened = house.open();
+            let (house, opened) = House::opened();
             if is_waiting {
                 opened.store.keep(asked("ada", WORDS)).await.unwrap();
             }

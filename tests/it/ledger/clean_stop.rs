@@ -73,8 +73,7 @@ async fn a_last_line_without_its_newline_is_whole() {
     }
     assert!(house.ledger().starts_with(&whole));
     // Not even the head needs it.
-    let house = House::new();
-    house.open().stop();
+    let house = House::stopped();
     let head = house.ledger();
     house.write_ledger(&head[..head.len() - 1]);
     verify_ledger(&house.path).unwrap();
@@ -143,8 +142,7 @@ async fn behind_the_mark_the_last_batch_may_be_torn() {
 #[tokio::test]
 async fn an_earlier_copy_in_the_place_of_the_running_ledger_is_refused_at_the_next_start() {
     for is_crash in [false, true] {
-        let house = House::new();
-        let opened = house.open();
+        let (house, opened) = House::opened();
         opened.sign_up("ada").await.unwrap();
         let earlier = house.ledger();
         opened.sign_up("bob").await.unwrap();

@@ -87,8 +87,7 @@ async fn a_batch_is_not_cut_with_a_torn_later_one_whose_beginning_follows_it() {
 
 #[tokio::test]
 async fn the_longest_lines_are_not_cut_for_a_lost_newline() {
-    let house = House::new();
-    let opened = house.open();
+    let (house, opened) = House::opened();
     for number in 1..=2 {
         let mut long = delivery(number);
         long.body = "x".repeat(12_000);
@@ -129,8 +128,7 @@ async fn missing_repeated_and_swapped_lines_are_refused() {
 
 #[tokio::test]
 async fn a_foreign_file_is_refused() {
-    let house = House::new();
-    house.open().stop();
+    let house = House::stopped();
     for bytes in [&b"\n"[..], b"hello", b"{\"format\":7}\n"] {
         check_refused(&house, bytes, 1);
         check_verified(&house, 1);

@@ -53,8 +53,7 @@ async fn what_was_made_on_a_full_disk_is_not_made_again_and_again() {
 
 #[tokio::test]
 async fn what_is_not_settled_has_the_same_id_after_a_worker_has_ended_and_after_a_restart() {
-    let house = House::new();
-    let opened = house.open();
+    let (house, opened) = House::opened();
     opened.store.add(vec![delivery(1)]).await.unwrap();
     let take = async |store: &dyn DeliveryQueue| {
         let ids = take(store, 10)
@@ -76,8 +75,7 @@ async fn what_is_not_settled_has_the_same_id_after_a_worker_has_ended_and_after_
 
 #[tokio::test]
 async fn what_was_delivered_does_not_make_the_ledger_grow() {
-    let house = House::new();
-    let opened = house.open();
+    let (house, opened) = House::opened();
     let store = opened.store.clone();
     store.add(vec![delivery(0)]).await.unwrap();
     for round in 0..20 {
@@ -98,8 +96,7 @@ async fn what_was_delivered_does_not_make_the_ledger_grow() {
 
 #[tokio::test]
 async fn of_many_the_oldest_are_taken_first_and_what_was_given_up_is_bounded() {
-    let house = House::new();
-    let opened = house.open();
+    let (_house, opened) = House::opened();
     let store = opened.store.clone();
     let many = Delivery::DEAD_KEPT_MAX as u64 + 10;
     let all = (0..many).rev().map(delivery).collect();

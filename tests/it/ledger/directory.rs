@@ -62,8 +62,7 @@ async fn what_is_made_is_private() {
 
 #[tokio::test]
 async fn a_start_removes_what_an_interrupted_restore_left() {
-    let house = House::new();
-    house.open().stop();
+    let house = House::stopped();
     fs::write(house.file("restoring"), "").unwrap();
     house.open().stop();
     assert!(!house.file("restoring").exists());
@@ -104,8 +103,7 @@ async fn a_path_that_cannot_be_a_directory_is_one_clear_line() {
 #[test]
 fn a_pipe_in_place_of_a_file_is_one_clear_line() {
     for name in ["ledger.jsonl", "mark", "secret", "lock"] {
-        let house = House::new();
-        house.open().stop();
+        let house = House::stopped();
         fs::remove_file(house.file(name)).unwrap();
         mknodat(CWD, house.file(name), FileType::Fifo, Mode::RWXU, 0).unwrap();
         let refusal = house.refusal();
@@ -115,8 +113,7 @@ fn a_pipe_in_place_of_a_file_is_one_clear_line() {
 
 #[test]
 fn what_cannot_be_looked_at_is_not_taken_for_missing() {
-    let house = House::new();
-    house.open().stop();
+    let house = House::stopped();
     let ledger = house.file("ledger.jsonl");
     let data_dir = DataDir::open(&house.path, &SeededEntropy::default()).unwrap();
     fs::remove_file(&ledger).unwrap();

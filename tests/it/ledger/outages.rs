@@ -89,8 +89,7 @@ async fn sign_up(opened: &Opened, files: &PowerFiles, prefix: &str) -> Vec<Strin
 #[tokio::test]
 async fn a_sync_that_loses_what_was_written_loses_nothing_acknowledged() {
     for syncs in [0, 1, 20, 63] {
-        let house = House::new();
-        house.open().stop();
+        let house = House::stopped();
         let files = PowerFiles::new(syncs);
         let opened = house.try_open(files.tuning()).unwrap();
         files.fail_sync_after(LEDGER, syncs, Then::GoOn);
@@ -112,8 +111,7 @@ async fn a_sync_that_loses_what_was_written_loses_nothing_acknowledged() {
 async fn what_a_failed_sync_lost_is_written_again_by_the_next_process() {
     for syncs in [0, 1, 20, 63] {
         for late in [&[][..], &["late", "later"]] {
-            let house = House::new();
-            house.open().stop();
+            let house = House::stopped();
             let files = PowerFiles::new(syncs);
             let opened = house.try_open(files.tuning()).unwrap();
             files.fail_sync_after(LEDGER, syncs, Then::Kill);
@@ -185,12 +183,10 @@ async fn damage_that_shows_when_a_start_tries_once_more_is_refused() {
 
 #[tokio::test]
 async fn ledger_and_secret_are_a_whole_copy_at_any_time() {
-    let house = House::new();
-    let opened = house.open();
+    let (house, opened) = House::opened();
     for name in ["ada", "bob", "cy"] {
         opened.sign_up(name).await.unwrap();
-        let copy = House::new();
-        copy.open().stop();
+        let copy = House::stopped();
         for file in ["ledger.jsonl", "secret"] {
             fs::copy(house.file(file), copy.file(file)).unwrap();
         }

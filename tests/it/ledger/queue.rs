@@ -80,8 +80,7 @@ async fn check_crowds() {
     const ROUNDS: usize = 3;
     const CHANGES: usize = 10;
     const ALONE: usize = 40;
-    let house = House::new();
-    let opened = house.open();
+    let (house, opened) = House::opened();
     for round in 0..ROUNDS {
         let mut crowd = JoinSet::new();
         for caller in 0..CALLERS {

@@ -57,8 +57,7 @@ async fn a_secret_is_made_once_and_one_that_is_lost_or_foreign_is_restored_or_re
 
 #[tokio::test]
 async fn without_events_any_secret_will_do() {
-    let house = House::new();
-    house.open().stop();
+    let house = House::stopped();
     fs::remove_file(house.file("secret")).unwrap();
     house.open().stop();
     replace_secret(&house, &[9; 32], 0o600);

@@ -85,8 +85,7 @@ async fn garbage_behind_the_last_batch_is_cut_and_writing_goes_on() {
 
 #[tokio::test]
 async fn an_unfinished_first_batch_leaves_an_empty_ledger() {
-    let house = House::new();
-    house.open().stop();
+    let house = House::stopped();
     let head = house.ledger();
     house.write_ledger(&[&head[..], b"{\"crc\":"].concat());
     let opened = house.open();

@@ -59,8 +59,7 @@ async fn a_test_mail_that_is_not_taken_says_why() {
     let relay = Relay::start(Script::saying("RCPT", refused, Then::GoOn)).await;
     let refusing = relay.address.to_string();
     blocking(move || {
-        let house = House::new();
-        house.open().stop();
+        let house = House::stopped();
         let dir = &house.path;
         let with = |address: &str, told: &str| {
             let [url, from] = flags(address);

@@ -21,7 +21,7 @@ use crate::program::{Program, Ran, closed_address, command, landing_api, private
 use crate::transport::Server;
 
 use super::authority::{PAGE, ScriptedAuthority};
-use super::program::{ask, until};
+use super::program::{ask, status, until};
 use super::{Authority, BOTH, NAME, Pair, write_private};
 
 const DIRECTORY: &str = "https://localhost:9/dir";
@@ -156,11 +156,6 @@ async fn names_of_others_get_no_certificate_and_neither_does_a_proof_that_nobody
             assert!(!told.contains("invalid peer certificate"), "{name}: {told}");
         }
     }
-}
-
-fn status(dir: &Path) -> Value {
-    let words = ["status", "--json", "--data-dir"];
-    Ran::of(landing_api(&words).arg(dir)).json()["service"].clone()
 }
 
 fn flags(directory: &str) -> [String; 2] {

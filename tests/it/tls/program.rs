@@ -39,6 +39,12 @@ fn check(data: &Path, pair: &Pair) -> Ran {
     Ran::of(check.arg(data).args(pair.flags()))
 }
 
+/// What the running program says of itself.
+pub(super) fn status(dir: &Path) -> Value {
+    let words = ["status", "--json", "--data-dir"];
+    Ran::of(landing_api(&words).arg(dir)).json()["service"].clone()
+}
+
 /// Asks until it is so.
 pub(super) fn until(is_so: impl Fn() -> bool) {
     assert!((0..2000).any(|_| is_so()));
@@ -66,10 +72,7 @@ fn a_pair_that_was_replaced_is_used_after_sighup_and_half_a_pair_is_not() {
     let location = "location: https://landing.example/de\r\n";
     assert!(sent.contains(location), "{sent}");
 
-    let status = || -> Value {
-        let words = ["status", "--json", "--data-dir"];
-        Ran::of(landing_api(&words).arg(dir.path())).json()["service"].clone()
-    };
+    let status = || status(dir.path());
     let end = "2500-01-01T00:00:00.000Z";
     assert_eq!(status()["certificate_expires_at"], end);
     fs::copy(&new.key, &pair.key).unwrap();

@@ -3,6 +3,7 @@
 use landing_api::http::server::ServerLimits;
 
 use crate::harness::Setup;
+use crate::rows::rows;
 use crate::transport::{Connection, Server};
 
 const TABLE: &str = "
@@ -39,18 +40,16 @@ async fn clients_of_our_own_name_are_sent_to_https_and_all_others_get_nothing() 
         ..Setup::default()
     };
     let server = Server::start_redirecting(setup, ServerLimits::default()).await;
-    for row in TABLE.trim().lines() {
-        let [line, header, status, location] = *row.split('|').collect::<Vec<_>>() else {
-            panic!("{row}");
-        };
+    for row in rows(TABLE) {
+        let [line, header, status, location] = row;
         let mut connection: Connection = server.connect().await;
         connection.send(format!("{line}\r\n{header}\r\n\r\n")).await;
         let answer = String::from_utf8(connection.rest().await).unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-        assert_eq!(head.split(' ').nth(1), Some(status), "{row}: {head}");
+        assert_eq!(head.split(' ').nth(1), Some(status), "{row:?}: {head}");
         let found = head.lines().find_map(|it| it.strip_prefix("location: "));
-        assert_eq!(found.unwrap_or_default(), location, "{row}");
-        assert_eq!(body, "", "{row}");
+        assert_eq!(found.unwrap_or_default(), location, "{row:?}");
+        assert_eq!(body, "", "{row:?}");
         assert!(head.contains("\r\nconnection: close"), "{head}");
     }
     // Two hosts could be read by others in another way.

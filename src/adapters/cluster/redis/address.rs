@@ -54,31 +54,26 @@ hidden!(RedisAddress);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rows::rows;
+
+    const ADDRESSES: &str = r#"
+redis://a                    | false a 6379 None None 0
+rediss://a.example/          | true a.example 6379 None None 0
+redis://:p%40ss:w@10.0.0.1:1/15 | false 10.0.0.1 1 None Some("p@ss:w") 15
+redis://u@h_1:65535          | false h_1 65535 Some("u") None 0
+redis://u:p@x@[::1]:7000/1   | false ::1 7000 Some("u") Some("p@x") 1
+"#;
 
     #[test]
     fn addresses_say_where_how_and_as_whom() {
-        for (text, expected) in [
-            ("redis://a", "false a 6379 None None 0"),
-            ("rediss://a.example/", "true a.example 6379 None None 0"),
-            (
-                "redis://:p%40ss:w@10.0.0.1:1/15",
-                "false 10.0.0.1 1 None Some(\"p@ss:w\") 15",
-            ),
-            ("redis://u@h_1:65535", "false h_1 65535 Some(\"u\") None 0"),
-            (
-                "redis://u:p@x@[::1]:7000/1",
-                "false ::1 7000 Some(\"u\") Some(\"p@x\") 1",
-            ),
-        ] {
+        for [text, expected] in rows(ADDRESSES) {
             let address = RedisAddress::parse(text).unwrap();
+            let RedisAddress {
+                is_tls, host, port, ..
+            } = &address;
             let (user, password) = (address.login.username(), address.login.password());
-            let found = format!(
-                "{} {} {} {user:?} {password:?} {}",
-                address.is_tls,
-                address.host,
-                address.port,
-                address.login.db()
-            );
+            let base = address.login.db();
+            let found = format!("{is_tls} {host} {port} {user:?} {password:?} {base}");
             assert_eq!(found, expected, "{text}");
         }
     }

@@ -136,6 +136,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::rows::rows;
 
     /// Messages and their texts.
     const MESSAGES: &str = r#"
@@ -162,14 +163,13 @@ mod tests {
 
     #[test]
     fn the_text_is_found_in_every_form_and_reasoning_never_is() {
-        for row in MESSAGES.trim().lines() {
-            let (message, text) = row.split_once(" |").unwrap();
+        for [message, text] in rows(MESSAGES) {
             let message: Value = serde_json::from_str(message).unwrap();
             for name in ["message", "delta"] {
                 let choice = json!({name: message, "finish_reason": null});
                 for has_said in [false, true] {
                     let found = text_of(message_of(&choice, has_said));
-                    assert_eq!(found, text.trim(), "{choice}");
+                    assert_eq!(found, text, "{choice}");
                 }
             }
         }

@@ -215,6 +215,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::rows::rows;
 
     /// Bodies, and the code and the type of their errors; nothing for those without one.
     const FORMS: &str = r#"
@@ -257,12 +258,11 @@ mod tests {
 
     #[test]
     fn an_error_is_found_in_every_form() {
-        for row in FORMS.trim().lines() {
-            let (body, expected) = row.split_once(" |").unwrap();
+        for [body, expected] in rows(FORMS) {
             let body: Value = serde_json::from_str(body).unwrap();
             let found = error_in(&body);
             let found = found.map(|error| [member(error, "code"), member(error, "type")].join("/"));
-            assert_eq!(found.unwrap_or_default(), expected.trim(), "{body}");
+            assert_eq!(found.unwrap_or_default(), expected, "{body}");
         }
     }
 
@@ -297,34 +297,31 @@ mod tests {
 
     #[test]
     fn the_words_of_an_error_tell_how_the_model_may_be_asked_again() {
-        for row in REMEDIES.trim().lines() {
-            let cells: Vec<_> = row.split('|').map(str::trim).collect();
-            let expected = match cells[2] {
+        for [status, words, remedy] in rows(REMEDIES) {
+            let expected = match remedy {
                 "less" => Some(Remedy::LessHistory),
                 "joined" => Some(Remedy::JoinedPrompt),
                 _ => None,
             };
             for body in [
-                cells[1].to_owned(),
-                json!({"error": {"message": cells[1]}}).to_string(),
-                json!({"error": cells[1], "error_type": "validation"}).to_string(),
-                json!([{"error": {"code": 400, "message": cells[1]}}]).to_string(),
-                json!({"detail": [{"error": {"message": [cells[1]]}}]}).to_string(),
+                words.to_owned(),
+                json!({"error": {"message": words}}).to_string(),
+                json!({"error": words, "error_type": "validation"}).to_string(),
+                json!([{"error": {"code": 400, "message": words}}]).to_string(),
+                json!({"detail": [{"error": {"message": [words]}}]}).to_string(),
             ] {
-                let failure =
-                    failure_of(&error_of(body.as_bytes()), cells[0].parse().unwrap(), None);
-                assert_eq!(failure.remedy, expected, "{row}: {body}");
+                let error = error_of(body.as_bytes());
+                let failure = failure_of(&error, status.parse().unwrap(), None);
+                assert_eq!(failure.remedy, expected, "{status} {body}");
             }
         }
     }
 
-    fn failure(status: u16, code: &str, kind: &str, message: &str) -> TurnFailure {
-        let error = json!({"code": code, "type": kind, "message": message});
-        failure_of(&error, StatusCode::from_u16(status).unwrap(), None)
-    }
-
-    fn cause(status: u16, code: &str, kind: &str, message: &str) -> String {
-        failure(status, code, kind, message).error.to_string()
+    /// The cause in the log of a 500 with these texts.
+    fn cause(code: &str, kind: &str) -> String {
+        let error = json!({"code": code, "type": kind, "message": "Rex"});
+        let failure = failure_of(&error, StatusCode::INTERNAL_SERVER_ERROR, None);
+        failure.error.to_string()
     }
 
     #[test]
@@ -345,7 +342,7 @@ mod tests {
             ("a\nb", false),
             ("ada@example.com", false),
         ] {
-            for cause in [cause(500, word, "", "Rex"), cause(500, "", word, "Rex")] {
+            for cause in [cause(word, ""), cause("", word)] {
                 let quoted = format!("\"{word}\"");
                 assert_eq!(cause.contains(&quoted), is_logged, "{cause}");
                 assert!(is_logged || !cause.contains(','), "{cause}");
@@ -354,83 +351,59 @@ mod tests {
         }
     }
 
-    #[test]
-    fn what_an_error_means_is_logged_in_our_own_words() {
-        for (status, code, message, part) in [
-            (400, "context_length_exceeded", "", "longer than the model"),
-            (500, "", "the context size", "longer than the model"),
-            (402, "", "", "no credit left"),
-            (429, "insufficient_quota", "", "no credit left"),
-            (401, "", "", "--model-key-file"),
-            (403, "", "", "--model-key-file"),
-            (404, "", "", "--model and --model-url"),
-            (429, "", "", "too many requests"),
-            (503, "", "", "unavailable"),
-            (400, "content_filter", "", "filtered out"),
-        ] {
-            let cause = cause(status, code, "", message);
-            assert!(cause.contains(part), "{status} {code} {message}: {cause}");
-        }
-    }
+    /// A status and a code, `Retry-After` in seconds, what it says of the server, who pays for a turn of which nothing
+    /// was read (nobody; everybody under `assistant-all`; the visitor), and words of the cause.
+    const MEANINGS: &str = "
+200                         |      | Alive      | all     |
+200 500                     |      | Alive      | all     |
+200 502                     |      | Alive      | all     |
+200 insufficient_quota      |      | Pause(60s) | nobody  | no credit left
+200 context_length_exceeded |      | Alive      | nobody  | longer than the model
+400                         |      | Alive      | nobody  |
+400 content_filter          |      | Alive      | visitor | filtered out
+400 context_length_exceeded |      | Alive      | nobody  | longer than the model
+401                         |      | Dead       | nobody  | --model-key-file
+402                         |      | Pause(60s) | nobody  | no credit left
+403                         |      | Dead       | nobody  | --model-key-file
+403                         | 3600 | Dead       | nobody  | --model-key-file
+404                         |      | Dead       | nobody  | --model and --model-url
+405                         |      | Alive      | nobody  |
+408                         |      | Alive      | all     |
+409                         |      | Alive      | nobody  |
+413                         |      | Alive      | nobody  |
+422                         |      | Alive      | nobody  |
+429                         |      | Alive      | nobody  | too many requests
+429                         | 3600 | Pause(60s) | nobody  | too many requests
+429 insufficient_quota      |      | Pause(60s) | nobody  | no credit left
+500                         |      | Alive      | all     |
+500                         | 3600 | Alive      | all     |
+500 the context size        |      | Alive      | nobody  | longer than the model
+501                         |      | Alive      | all     |
+502                         |      | Dead       | nobody  | unavailable
+502                         | 7    | Pause(7s)  | nobody  | unavailable
+503                         |      | Dead       | nobody  | unavailable
+503                         | 7    | Pause(7s)  | nobody  | unavailable
+503                         | 3600 | Pause(60s) | nobody  | unavailable
+504                         |      | Dead       | all     | unavailable
+";
 
     #[test]
-    fn a_server_that_is_not_there_counts_as_dead_and_one_that_fails_does_not() {
-        let long = Some(Duration::from_secs(3600));
-        let short = Some(Duration::from_secs(7));
-        for (status, retry_after, verdict) in [
-            (500, None, Verdict::Alive),
-            (500, long, Verdict::Alive),
-            (501, None, Verdict::Alive),
-            (502, None, Verdict::Dead),
-            (502, short, Verdict::Pause(Duration::from_secs(7))),
-            (503, None, Verdict::Dead),
-            (504, None, Verdict::Dead),
-            (503, short, Verdict::Pause(Duration::from_secs(7))),
-            (503, long, Verdict::Pause(Duration::from_secs(60))),
-            (429, long, Verdict::Pause(Duration::from_secs(60))),
-            (429, None, Verdict::Alive),
-            (400, None, Verdict::Alive),
-            (408, None, Verdict::Alive),
-            (401, None, Verdict::Dead),
-            (403, long, Verdict::Dead),
-            (404, None, Verdict::Dead),
-            (422, None, Verdict::Alive),
-        ] {
-            let status = StatusCode::from_u16(status).unwrap();
-            let failure = failure_of(&Value::Null, status, retry_after);
-            assert_eq!(failure.verdict, verdict, "{status} {retry_after:?}");
-        }
-    }
-
-    #[test]
-    fn only_what_may_have_cost_something_counts_under_assistant_all() {
-        for (status, code, is_charged) in [
-            (400, "", false),
-            (401, "", false),
-            (403, "", false),
-            (404, "", false),
-            (405, "", false),
-            (408, "", true),
-            (409, "", false),
-            (413, "", false),
-            (422, "", false),
-            (429, "", false),
-            (500, "", true),
-            (502, "", false),
-            (503, "", false),
-            (504, "", true),
-            (200, "", true),
-            (200, "500", true),
-            (200, "502", true),
-            (200, "insufficient_quota", false),
-            (200, "context_length_exceeded", false),
-        ] {
-            let error = failure(status, code, "", "").error;
-            let is_unusable = matches!(error, ModelError::Unusable(_));
-            let is_free = matches!(error, ModelError::NotStarted(_));
-            assert_eq!((is_unusable, is_free), (is_charged, !is_charged), "{error}");
-            let read = paid(error);
-            assert!(matches!(read, ModelError::Started(_)), "{read}");
+    fn an_error_says_whether_the_server_is_there_who_pays_and_what_it_means() {
+        for [error, retry_after, verdict, payer, part] in rows(MEANINGS) {
+            let (status, code) = error.split_once(' ').unwrap_or((error, ""));
+            let pause = retry_after.parse().ok().map(Duration::from_secs);
+            let failure = failure_of(&json!({ "code": code }), status.parse().unwrap(), pause);
+            assert_eq!(format!("{:?}", failure.verdict), verdict, "{error}");
+            let found = match &failure.error {
+                ModelError::NotStarted(_) => "nobody",
+                ModelError::Unusable(_) => "all",
+                ModelError::Started(_) | ModelError::Abandoned(_) => "visitor",
+            };
+            assert_eq!(found, payer, "{error}");
+            let cause = failure.error.to_string();
+            assert!(cause.contains(part), "{error}: {cause}");
+            let read = paid(failure.error);
+            assert!(matches!(read, ModelError::Started(_)), "{error}: {read}");
         }
     }
 

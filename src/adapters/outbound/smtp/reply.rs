@@ -77,6 +77,7 @@ mod tests {
 
     use super::super::blame::Fault;
     use super::*;
+    use crate::rows::rows;
 
     /// The reply at the start of `bytes`.
     fn reply(bytes: &[u8]) -> Option<Reply> {
@@ -123,28 +124,25 @@ mod tests {
         }
     }
 
+    /// The lines of a reply, and what it offers for `AUTH`.
+    const OFFERS: &str = r"
+250-relay\n250 AUTH PLAIN LOGIN             | PLAIN LOGIN
+250-relay\n250 auth plain login             | PLAIN LOGIN
+250-relay\n250 Auth=Login                   | LOGIN
+250-relay\n250-AUTH=LOGIN\n250 AUTH PLAIN   | LOGIN PLAIN
+250-relay\n250-\n250- \n250  AUTH\tPLAIN    | PLAIN
+250-relay\n250 AUTH                         |
+250-relay\n250 AUTHENTICATION PLAIN         | none
+250-AUTH PLAIN\n250 SMTPUTF8                | none
+250 relay                                   | none
+";
+
     #[test]
     fn extensions_are_found_in_any_case_and_spelling() {
-        for (lines, offered) in [
-            (
-                "250-relay\n250 AUTH PLAIN LOGIN",
-                Some(&["PLAIN", "LOGIN"][..]),
-            ),
-            ("250-relay\n250 auth plain login", Some(&["PLAIN", "LOGIN"])),
-            ("250-relay\n250 Auth=Login", Some(&["LOGIN"])),
-            (
-                "250-relay\n250-AUTH=LOGIN\n250 AUTH PLAIN",
-                Some(&["LOGIN", "PLAIN"]),
-            ),
-            ("250-relay\n250-\n250- \n250  AUTH\tPLAIN", Some(&["PLAIN"])),
-            ("250-relay\n250 AUTH", Some(&[])),
-            ("250-relay\n250 AUTHENTICATION PLAIN", None),
-            ("250-AUTH PLAIN\n250 SMTPUTF8", None),
-            ("250 relay", None),
-        ] {
+        for [lines, offered] in rows(OFFERS) {
+            let lines = lines.replace(r"\n", "\n").replace(r"\t", "\t");
             let found = reply(lines.as_bytes()).unwrap().extension("AUTH");
-            let offered =
-                offered.map(|words| words.iter().map(|word| (*word).to_owned()).collect());
+            let found = found.map_or_else(|| "none".to_owned(), |words| words.join(" "));
             assert_eq!(found, offered, "{lines}");
         }
     }
