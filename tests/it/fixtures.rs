@@ -36,7 +36,7 @@ use landing_api::ports::{
 use landing_api::usecases::subscribe::Evidence;
 use rustix::fs::{CWD, Mode, mkfifoat};
 use tempfile::TempDir;
-use tokio::task::{JoinHandle, spawn_blocking, yield_now};
+use tokio::task::{JoinHandle, JoinSet, spawn_blocking, yield_now};
 
 use crate::twins::SeededEntropy;
 
@@ -369,6 +369,16 @@ pub(crate) async fn listed<T>(pages: Result<PageStream<T>, StoreError>) -> Vec<T
         listed.extend(page);
     }
     listed
+}
+
+/// How many of racing calls are told that they were the first.
+pub(crate) async fn count_firsts<F>(call: impl Fn() -> F) -> usize
+where
+    F: Future<Output = Result<bool, StoreError>> + Send + 'static,
+{
+    let racers: JoinSet<_> = (0..32).map(|_| call()).collect();
+    let told = racers.join_all().await.into_iter();
+    told.filter(|is_first| *is_first == Ok(true)).count()
 }
 
 /// A key that is valid for a thousand seconds after the epoch.

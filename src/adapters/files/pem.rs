@@ -129,34 +129,7 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn blocks_are_found_whatever_is_around_them() {
-        let good = "-----BEGIN CERTIFICATE-----\nAAEC\nAwQF\n-----END CERTIFICATE-----\n";
-        let utf16: Vec<u8> = good.encode_utf16().flat_map(u16::to_le_bytes).collect();
-        for file in [
-            good.as_bytes().to_vec(),
-            good.replace('\n', "\r\n").into_bytes(),
-            good.replace('\n', "\r").into_bytes(),
-            good.replace('\n', " \t\n  ").into_bytes(),
-            format!("\u{feff}{good}").into_bytes(),
-            [
-                b"Bag Attributes\n    friendlyName: M\xfcller\0\n",
-                good.as_bytes(),
-            ]
-            .concat(),
-            format!("{0}{0}", good.trim_end()).into_bytes(),
-            format!("see -----BEGIN CERTIFICATE----- in RFC 7468, or\n{good}").into_bytes(),
-            format!("-----BEGIN X509 CRL-----\n???\n-----END X509 CRL-----\n{good}").into_bytes(),
-            good.replace("CERT", "TRUSTED CERT").into_bytes(),
-            [b"\xff\xfe".to_vec(), utf16].concat(),
-        ] {
-            let text = String::from_utf8_lossy(&file);
-            let found = certificates(&file).unwrap_or_else(|why| panic!("{text}: {why}"));
-            for certificate in found {
-                assert_eq!(certificate.unwrap().as_ref(), [0, 1, 2, 3, 4, 5], "{text}");
-            }
-        }
-    }
+    // The forms that programs write are in tests/it/field/files.rs.
 
     #[test]
     fn a_trusted_certificate_is_its_first_value() {

@@ -11,6 +11,8 @@ use landing_api::domain::language::Language;
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::{ContactStore, REFUSED_MS};
 
+use tokio::task::JoinSet;
+
 use crate::fixtures::{listed, of_sign_up, origin, sign_up_of};
 
 const EARLY: Timestamp = Timestamp::from_ms(1_000);
@@ -570,17 +572,12 @@ async fn race(
     text: &str,
     origins: impl Iterator<Item = Origin>,
 ) -> (usize, usize, usize) {
-    let racers: Vec<_> = origins
-        .map(|origin| {
-            let store = Arc::clone(store);
-            let sign_up = sign_up(text, origin, EARLY);
-            tokio::spawn(async move { store.keep(sign_up).await.unwrap() })
-        })
-        .collect();
-    let mut ended = Vec::new();
-    for racer in racers {
-        ended.push(racer.await.unwrap());
-    }
+    let race = |origin| {
+        let store = Arc::clone(store);
+        let sign_up = sign_up(text, origin, EARLY);
+        async move { store.keep(sign_up).await.unwrap() }
+    };
+    let ended = origins.map(race).collect::<JoinSet<_>>().join_all().await;
     let count = |end| ended.iter().filter(|it| **it == end).count();
     (
         count(Subscription::Created),

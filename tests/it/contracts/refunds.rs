@@ -249,21 +249,27 @@ fn started() -> ModelError {
 }
 
 #[tokio::test]
-async fn a_network_gets_no_more_turns_back_than_its_ceiling_allows() {
+async fn a_network_gets_no_more_turns_and_sign_ups_back_than_its_ceiling_allows() {
     check(async |desk, limiter| {
-        for failed in 1..=LIMIT {
-            let told = desk.chat(limiter, 1, 1, not_started()).await;
-            let expected = format!("free: assistant 0, -ip {failed}, -prefix 0, -all 0");
-            assert_eq!(told, expected);
+        for (end, policy) in [("free", "assistant"), ("failed", "newsletter")] {
+            // Of a visitor or an address.
+            let fail = async |host, number| match policy {
+                "assistant" => desk.chat(limiter, host, number, not_started()).await,
+                _ => desk.sign_up(limiter, host, &format!("n{number}")).await,
+            };
+            for failed in 1..=LIMIT {
+                let expected = format!("{end}: {policy} 0, -ip {failed}, -prefix 0, -all 0");
+                assert_eq!(fail(1, 1).await, expected);
+            }
+            // Another one from there has had no more of it, and one from elsewhere has.
+            for number in [1, 2] {
+                let counted = format!("{policy} 0, -ip 3, -prefix 0, -all 0");
+                let expected = format!("refused by {policy}-ip: {counted}");
+                assert_eq!(fail(1, number).await, expected);
+            }
+            let elsewhere = fail(2, 1).await;
+            assert!(elsewhere.starts_with(end), "{elsewhere}");
         }
-        // Another visitor from there has had no more of it, and one from elsewhere has.
-        for visitor in [1, 2] {
-            let told = desk.chat(limiter, 1, visitor, not_started()).await;
-            let expected = "refused by assistant-ip: assistant 0, -ip 3, -prefix 0, -all 0";
-            assert_eq!(told, expected);
-        }
-        let elsewhere = desk.chat(limiter, 2, 1, not_started()).await;
-        assert!(elsewhere.starts_with("free: "), "{elsewhere}");
     })
     .await;
 }
@@ -306,25 +312,6 @@ async fn what_a_fallback_answers_is_given_back_like_a_failure_and_wholly_if_the_
         let told = told_of_turn(turn.unwrap_err());
         assert!(told.starts_with("charged: "), "{told}");
         assert_eq!(pages.asked().len(), 3);
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn a_network_gets_no_more_sign_ups_back_than_its_ceiling_allows() {
-    check(async |desk, limiter| {
-        for failed in 1..=LIMIT {
-            let told = desk.sign_up(limiter, 1, "ada").await;
-            let expected = format!("failed: newsletter 0, -ip {failed}, -prefix 0, -all 0");
-            assert_eq!(told, expected);
-        }
-        for name in ["ada", "bob"] {
-            let told = desk.sign_up(limiter, 1, name).await;
-            let expected = "refused by newsletter-ip: newsletter 0, -ip 3, -prefix 0, -all 0";
-            assert_eq!(told, expected);
-        }
-        let elsewhere = desk.sign_up(limiter, 2, "ada").await;
-        assert!(elsewhere.starts_with("failed: "), "{elsewhere}");
     })
     .await;
 }

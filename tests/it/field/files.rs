@@ -74,6 +74,8 @@ fn certificates_and_keys_are_read_as_programs_write_them() {
         [BAG, root.as_bytes(), BAG, root.as_bytes()].concat(),
         format!("\u{feff}{root}{root}").into(),
         format!("{broken}{root}{root}").into(),
+        format!("{}{root}{root}", broken.replace("CERTIFICATE", "X509 CRL")).into(),
+        format!("see -----BEGIN CERTIFICATE----- in RFC 7468, or\n{root}{root}").into(),
         utf16(&format!("{root}{root}")),
     ] {
         fs::write(&file, text).unwrap();

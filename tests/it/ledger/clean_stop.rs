@@ -8,7 +8,7 @@ use landing_api::ports::StoreError;
 
 use super::damage::{check_refused, check_repaired, check_verified};
 use super::ends;
-use super::faults::faulty;
+use super::torn::ledger_with_batch;
 use crate::fixtures::House;
 
 /// All that it has.
@@ -16,14 +16,7 @@ const ALL: [&str; 5] = ["ada", "held", "x", "y", "z"];
 
 /// A house whose ledger ends with a batch of "x", "y" and "z", that ledger, and where the batch begins there.
 async fn ended(is_crash: bool) -> (House, Vec<u8>, usize) {
-    let (house, files, opened) = faulty(["ada"]).await;
-    let gathered = files.gather(&opened, &["x", "y", "z"]).await;
-    gathered.all_created().await;
-    opened.end(is_crash);
-    let whole = house.ledger();
-    let begin = ends(&whole)[2];
-    assert!(house.ledger_text()[begin..].contains("\"left\":2"));
-    (house, whole, begin)
+    ledger_with_batch(&["x", "y", "z"], is_crash).await
 }
 
 #[tokio::test]

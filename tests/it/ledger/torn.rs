@@ -4,26 +4,28 @@ use super::ends;
 use super::faults::faulty;
 use crate::fixtures::House;
 
-/// A ledger whose last batch signs up `last` together, after "ada" and "held". Hands out where that batch
-/// begins, in bytes.
-async fn ledger_with_batch(last: &[&'static str]) -> (House, usize) {
+/// A house whose ledger ends with a batch that signs up `last`, after "ada" and "held"; that ledger, and where the batch
+/// begins there.
+pub(super) async fn ledger_with_batch(
+    last: &[&'static str],
+    is_crash: bool,
+) -> (House, Vec<u8>, usize) {
     let (house, files, opened) = faulty(["ada"]).await;
-    // While the writer writes a contact that is forgotten again, the others gather.
+    // While the writer writes another contact, these gather.
     let gathered = files.gather(&opened, last).await;
     gathered.all_created().await;
-    opened.crash();
+    opened.end(is_crash);
     let start = ends(&house.ledger())[2];
     let text = house.ledger_text();
     let lines: Vec<&str> = text[start..].lines().collect();
     assert_eq!(lines.len(), last.len());
     assert!(lines[0].contains(&format!("\"left\":{}", last.len() - 1)));
-    (house, start)
+    (house, text.into_bytes(), start)
 }
 
 #[tokio::test]
 async fn a_batch_cut_at_any_byte_is_cut_whole() {
-    let (house, start) = ledger_with_batch(&["x", "y"]).await;
-    let whole = house.ledger();
+    let (house, whole, start) = ledger_with_batch(&["x", "y"], true).await;
     for length in start..whole.len() - 1 {
         house.cut_power(&whole[..length]);
         let (opened, log) = house.open_logged();
@@ -45,8 +47,7 @@ async fn a_batch_cut_at_any_byte_is_cut_whole() {
 
 #[tokio::test]
 async fn a_last_batch_with_bytes_that_never_reached_the_disk_is_cut_whole() {
-    let (house, start) = ledger_with_batch(&["x", "y", "z"]).await;
-    let whole = house.ledger();
+    let (house, whole, start) = ledger_with_batch(&["x", "y", "z"], true).await;
     for hole in (start..whole.len()).step_by(7) {
         let mut bytes = whole.clone();
         let end = bytes.len().min(hole + 40);
