@@ -243,8 +243,6 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    use crate::domain::PolicyName;
-
     use super::*;
 
     const KEY: &[u8] = &[7; 16];
@@ -328,23 +326,5 @@ mod tests {
             &[VERSION, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0],
             "a count of zero",
         );
-    }
-
-    #[test]
-    fn a_closed_database_can_be_opened_at_once() {
-        let dir = tempfile::tempdir().unwrap();
-        let bucket = Bucket {
-            newest: Timestamp::from_ms(1),
-            count: 1,
-        };
-        for round in 0_u8..20 {
-            let mut store = SledWindowStore::new(dir.path());
-            let mut count = 0;
-            store.load(&mut |_key, _window| count += 1).unwrap();
-            assert_eq!(count, round);
-            let key = LimitKey::tagged(PolicyName::Ip, [round; 16]);
-            let window = Window::from_buckets([bucket]);
-            store.write(vec![(key, Some(window))]).unwrap();
-        }
     }
 }

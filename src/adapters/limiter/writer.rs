@@ -204,59 +204,26 @@ fn quota_of(policies: &Policies, key: &LimitKey) -> Option<Quota> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::persistence::Change;
+    use std::fs;
+
+    use super::super::persistence::SledWindowStore;
     use super::*;
     use crate::domain::PolicyName;
 
     const START: Timestamp = Timestamp::from_ms(1_000_000);
 
-    /// A store that fails while the flag is set.
-    struct SwitchedStore(Arc<AtomicBool>);
-
-    impl SwitchedStore {
-        fn answer(&self) -> Result<(), WindowStoreError> {
-            match self.0.load(Relaxed) {
-                true => Err(WindowStoreError("told to fail".to_owned())),
-                false => Ok(()),
-            }
-        }
-    }
-
-    impl WindowStore for SwitchedStore {
-        fn load(&mut self, _: &mut dyn FnMut(LimitKey, Window)) -> Result<(), WindowStoreError> {
-            self.answer()
-        }
-
-        fn replace(
-            &mut self,
-            _: &mut dyn Iterator<Item = Vec<Change>>,
-        ) -> Result<(), WindowStoreError> {
-            self.answer()
-        }
-
-        fn write(&mut self, _: Vec<Change>) -> Result<(), WindowStoreError> {
-            self.answer()
-        }
-
-        fn count(&self) -> usize {
-            0
-        }
-
-        fn bytes_on_disk(&self) -> u64 {
-            0
-        }
-    }
-
     #[test]
     fn what_expires_during_an_outage_leaves_no_memory_behind() {
+        let dir = tempfile::tempdir().unwrap();
+        let in_the_way = dir.path().join("file");
+        fs::write(&in_the_way, "").unwrap();
         let table = Arc::new(Table::new(1000));
-        let is_failing = Arc::new(AtomicBool::new(false));
-        let store = Box::new(SwitchedStore(Arc::clone(&is_failing)));
-        let mut writer = open(&table, Some(store));
-        is_failing.store(true, Relaxed);
+        let store = SledWindowStore::new(&in_the_way.join("windows"));
+        let mut writer = open(&table, Some(Box::new(store)));
         let now = fill_and_expire(&table, &mut writer);
         assert!(writer.is_failing());
-        is_failing.store(false, Relaxed);
+        fs::remove_file(&in_the_way).unwrap();
+        fs::create_dir(&in_the_way).unwrap();
         for _ in 0..TICKS_PER_RETRY {
             writer.tick(now);
         }

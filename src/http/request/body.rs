@@ -170,31 +170,12 @@ fn is_of_type(headers: &HeaderMap, media_type: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::pin::Pin;
-    use std::task::{Context, Poll};
-
+    use futures_util::{StreamExt as _, stream};
+    use http_body_util::StreamBody;
     use hyper::body::Frame;
     use hyper::header::{HeaderValue, ORIGIN};
 
     use super::*;
-
-    /// Frames that arrive at once, followed by nothing, not even an end.
-    struct Unending(Vec<&'static [u8]>);
-
-    impl Body for Unending {
-        type Data = Bytes;
-        type Error = BodyError;
-
-        fn poll_frame(
-            mut self: Pin<&mut Self>,
-            _context: &mut Context<'_>,
-        ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-            match self.0.pop() {
-                Some(frame) => Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(frame))))),
-                None => Poll::Pending,
-            }
-        }
-    }
 
     const NETWORK: Network = Network::V4([192, 0, 2, 1]);
 
@@ -214,8 +195,11 @@ mod tests {
             (65, 80, Code::Overloaded),
             (65, 64, Code::PayloadTooLarge),
         ] {
-            let frames = Unending(vec![b"x"; frames]);
-            let unended = reader.read(NETWORK, 0, frames, bytes_max).await;
+            let frame = || Ok::<_, BodyError>(Frame::data(Bytes::from_static(b"x")));
+            let frames = stream::repeat_with(frame).take(frames);
+            // Nothing follows, not even an end.
+            let body = StreamBody::new(frames.chain(stream::pending()));
+            let unended = reader.read(NETWORK, 0, body, bytes_max).await;
             assert_eq!(unended.unwrap_err().code, code);
         }
         assert_eq!(reader.held(), 0);
