@@ -110,8 +110,8 @@ impl LineQueue {
 /// Each write is an event.
 impl Write for &LineQueue {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        let text = String::from_utf8_lossy(line);
-        let shown = printable(text.strip_suffix('\n').unwrap_or(&text), &[]) + "\n";
+        let text = str::from_utf8(line).map_err(io::Error::other)?;
+        let shown = printable(text.strip_suffix('\n').unwrap_or(text), &[]) + "\n";
         if self.lines.try_send(Some(shown.into_owned())).is_err() {
             self.dropped.fetch_add(1, Relaxed);
         }

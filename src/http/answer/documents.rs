@@ -9,7 +9,7 @@ use flate2::write::GzEncoder;
 use hyper::body::Bytes;
 use hyper::header::{
     CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
-    HeaderName, HeaderValue, IF_NONE_MATCH, LINK, REFERRER_POLICY, VARY,
+    HeaderName, HeaderValue, IF_NONE_MATCH, LINK, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, StatusCode};
@@ -18,6 +18,8 @@ use crate::domain::Language;
 use crate::site::image::SVG;
 use crate::site::{self, Document, Representation};
 
+use crate::http::answer::cors;
+use crate::http::answer::reply::{BLANK, X_REQUEST_ID};
 use crate::http::request::negotiate;
 use crate::http::{Reply, insert, whole};
 
@@ -118,7 +120,13 @@ impl Documents {
 impl Variant {
     fn new(document: &Document, representation: &Representation) -> Self {
         let (media_type, language) = (representation.media_type, representation.language);
-        let mut headers = HeaderMap::new();
+        // Those of every answer and document have a place, so that no copy has to grow for them.
+        let mut headers = HeaderMap::from_iter([
+            (X_REQUEST_ID, BLANK),
+            (X_CONTENT_TYPE_OPTIONS, BLANK),
+            (ETAG, BLANK),
+        ]);
+        cors::open(&mut headers);
         insert(&mut headers, CONTENT_TYPE, media_type);
         insert(&mut headers, CACHE_CONTROL, "public, max-age=300");
         // Images are compressed already, but for SVG.

@@ -24,29 +24,35 @@ const RATE_LIMIT_LEN_MAX: usize = 80;
 /// Smaller numbers are made into values once, at the start: every response has three of them.
 const PREPARED_NUMBERS: u64 = 2048;
 
+/// The policies that most answers list: those of every request, and the assistant's beside them.
+const LISTED: [&[PolicyName]; 2] = [
+    &EVERY_REQUEST,
+    &[PolicyName::Default, PolicyName::Ip, PolicyName::Assistant],
+];
+
 /// Makes the values of the headers.
 #[derive(Debug)]
 pub struct RateLimitHeaders {
     /// The value of each small number. It has no reference count that all cores would share.
     numbers: Vec<HeaderValue>,
-    /// The policies that count every request. Most answers list no other.
-    door_policies: Vec<(PolicyName, Quota)>,
-    /// The value that lists them. It has no reference count that all cores would share.
-    door_list: HeaderValue,
+    /// The policies of [`LISTED`], and the value that lists them. It has no reference count either.
+    lists: [(Vec<(PolicyName, Quota)>, HeaderValue); 2],
 }
 
 impl RateLimitHeaders {
     /// For decisions by these policies.
     pub fn new(policies: &Policies) -> Self {
-        let counting = |policy| Some((policy, policies.quota(policy)?));
-        let door_policies: Vec<_> = EVERY_REQUEST.into_iter().filter_map(counting).collect();
-        let list: &str = list(door_policies.iter().copied()).leak();
+        let counting = |policy: &PolicyName| Some((*policy, policies.quota(*policy)?));
+        let prepared = |names: &[PolicyName]| {
+            let counting: Vec<_> = names.iter().filter_map(counting).collect();
+            let list: &str = list(counting.iter().copied()).leak();
+            (counting, HeaderValue::from_static(list))
+        };
         let numbers = (0..PREPARED_NUMBERS).map(|number| number.to_string());
         let numbers: &str = numbers.collect::<Vec<_>>().join(" ").leak();
         Self {
             numbers: numbers.split(' ').map(HeaderValue::from_static).collect(),
-            door_policies,
-            door_list: HeaderValue::from_static(list),
+            lists: LISTED.map(prepared),
         }
     }
 
@@ -91,10 +97,10 @@ impl RateLimitHeaders {
     fn list(&self, decision: &Decision) -> HeaderValue {
         let counted = decision.standings().iter();
         let counted = counted.map(|standing| (standing.policy, standing.quota));
-        if counted.clone().eq(self.door_policies.iter().copied()) {
-            return self.door_list.clone();
-        }
-        value(list(counted).as_bytes())
+        let is_counted = |known: &[_]| counted.clone().eq(known.iter().copied());
+        let prepared = self.lists.iter().find(|(known, _)| is_counted(known));
+        let prepared = prepared.map(|(_, value)| value.clone());
+        prepared.unwrap_or_else(|| value(list(counted).as_bytes()))
     }
 }
 
