@@ -19,6 +19,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Either};
 use hyper::body::{Body, Bytes};
 use hyper::header::{ALLOW, CACHE_CONTROL, CONNECTION, HeaderValue, STRICT_TRANSPORT_SECURITY};
@@ -105,7 +106,7 @@ enum Step {
     Done(Reply),
     /// Its credential or the limiter has to be asked.
     Unadmitted,
-    /// Admitted; its body has to be read, or its own standings looked up.
+    /// Admitted; its body has to be read, or the standings that its refusal shows looked up.
     Admitted(&'static Endpoint),
     /// The endpoint's handler runs.
     Handled(&'static Endpoint, Handled),
@@ -154,13 +155,19 @@ impl Exchange {
 
     /// Steps 4 and 6, if there is no body to be read and nothing to be looked up.
     fn dispatch(&self, endpoint: &'static Endpoint) -> Result<Step, Problem> {
-        if endpoint.body.is_some() || endpoint.shows.is_some() {
+        let checked = self.check_version_and_origin(endpoint);
+        if endpoint.body.is_some() || checked.is_err() && endpoint.shows.is_some() {
             return Ok(Step::Admitted(endpoint));
         }
-        self.check_version_and_origin(endpoint)?;
-        match endpoint.run(endpoint.handler, &self.context, Bytes::new()) {
-            Handled::Now(outcome) => outcome.map(Step::Done),
-            later @ Handled::Later(_) => Ok(Step::Handled(endpoint, later)),
+        checked?;
+        let mut future = match endpoint.run(endpoint.handler, &self.context, Bytes::new()) {
+            Handled::Now(outcome) => return outcome.map(Step::Done),
+            Handled::Later(future) => future,
+        };
+        // Stores in this process answer the first time they are asked.
+        match future.as_mut().now_or_never() {
+            Some(outcome) => outcome.map(Step::Done),
+            None => Ok(Step::Handled(endpoint, Handled::Later(future))),
         }
     }
 
@@ -171,18 +178,17 @@ impl Exchange {
         step: Step,
         body: impl Body<Data = Bytes, Error: Into<BodyError>>,
     ) -> Result<Reply, Problem> {
-        let endpoint = match step {
+        let (endpoint, handled) = match step {
             Step::Done(reply) => return Ok(reply),
-            Step::Handled(endpoint, handled) => {
-                return handled.outcome_within(endpoint.deadline).await;
-            }
-            Step::Admitted(endpoint) => endpoint,
-            Step::Unadmitted => self.authenticate_and_charge().await?,
+            Step::Handled(endpoint, handled) => (endpoint, Some(handled)),
+            Step::Admitted(endpoint) => (endpoint, None),
+            Step::Unadmitted => (self.authenticate_and_charge().await?, None),
         };
-        match (
-            self.read_and_handle(service, endpoint, body).await,
-            endpoint.shows,
-        ) {
+        let outcome = match handled {
+            Some(handled) => handled.outcome_within(endpoint.deadline).await,
+            None => self.read_and_handle(service, endpoint, body).await,
+        };
+        match (outcome, endpoint.shows) {
             // A failure before the endpoint's own policies were asked shows them, too.
             (Err(problem), Some(shows)) if problem.decision.standings().is_empty() => {
                 Err(problem.with_decision(shows(&self.context).await?))

@@ -19,7 +19,7 @@ use crate::site::image::SVG;
 use crate::site::{self, Document, Representation};
 
 use crate::http::answer::cors;
-use crate::http::answer::reply::{BLANK, X_REQUEST_ID};
+use crate::http::answer::reply::{BLANK, NOSNIFF, X_REQUEST_ID};
 use crate::http::request::negotiate;
 use crate::http::{Reply, insert, whole};
 
@@ -123,7 +123,7 @@ impl Variant {
         // Those of every answer and document have a place, so that no copy has to grow for them.
         let mut headers = HeaderMap::from_iter([
             (X_REQUEST_ID, BLANK),
-            (X_CONTENT_TYPE_OPTIONS, BLANK),
+            (X_CONTENT_TYPE_OPTIONS, NOSNIFF),
             (ETAG, BLANK),
         ]);
         cors::open(&mut headers);

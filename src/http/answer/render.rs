@@ -13,13 +13,12 @@ use crate::domain::{Decision, Policies, Standing};
 
 use crate::http::answer::page::failure_page;
 use crate::http::answer::ratelimit::{self, RateLimitHeaders};
-use crate::http::answer::reply::{BLANK, NO_STORE, X_REQUEST_ID};
+use crate::http::answer::reply::{BLANK, NO_STORE, NOSNIFF, X_REQUEST_ID};
 use crate::http::{
     Area, Code, Problem, Reply, ReplyBody, RequestContext, RequestId, insert, whole,
 };
 
 const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
-const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 /// Tells nginx not to buffer a stream.
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
@@ -123,6 +122,7 @@ impl Renderer {
         if !own.is_empty() {
             // No cache may keep the numbers, which are one client's at one moment.
             own.remove(CACHE_CONTROL);
+            own.remove(X_REQUEST_ID);
             headers.extend(own);
         }
     }

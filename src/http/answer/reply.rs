@@ -21,6 +21,9 @@ pub(crate) const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 /// cannot have.
 pub(crate) const BLANK: HeaderValue = HeaderValue::from_static("");
 
+/// Browsers take the type of an answer as it is given.
+pub(crate) const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
+
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 
