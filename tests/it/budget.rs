@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 /// The most lines of all rooms.
-const TOTAL: usize = 30_500;
+const TOTAL: usize = 30_480;
 
 /// The most lines of a room. A file belongs to the longest of these paths that is a prefix of its own.
 const ROOMS: [(&str, usize); 23] = [
@@ -16,7 +16,7 @@ const ROOMS: [(&str, usize); 23] = [
     ("adapters/ledger", 2_860),
     ("adapters/limiter", 860),
     ("adapters/model", 1_710),
-    ("adapters/outbound", 818),
+    ("adapters/outbound", 815),
     ("adapters/tls", 585),
     ("app.rs", 93),
     ("cli", 2_580),
