@@ -41,7 +41,7 @@ const CHILD_TLS: &str = "BENCH_CHILD_TLS";
 
 /// `-- check` fails when a health check takes more than so many times the processor time of bare hyper. On a machine
 /// that others use as well, a fifth more has been seen.
-const CHECKED_RATIO: f64 = 1.65;
+const CHECKED_RATIO: f64 = 1.55;
 /// Its rounds: short ones, so that what else the machine does meets both.
 const CHECK_ROUNDS: u64 = 15;
 const CHECK_LENGTH: Duration = Duration::from_millis(400);

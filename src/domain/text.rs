@@ -33,8 +33,9 @@ pub enum TextError {
 /// those in `kept`.
 pub fn printable<'a>(text: &'a str, kept: &[char]) -> Cow<'a, str> {
     let acts = |c: char| is_unprintable(c) && !kept.contains(&c);
-    // Most text is plain ASCII, whose bytes are faster to look at than its characters.
-    let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    // Most text is plain ASCII. Without an early end, many bytes are looked at together.
+    let is_plain = |plain, byte| plain & matches!(byte, b' '..=b'~');
+    let is_plain = text.bytes().fold(true, is_plain);
     if is_plain || !text.contains(acts) {
         return Cow::Borrowed(text);
     }
