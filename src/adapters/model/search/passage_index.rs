@@ -109,6 +109,12 @@ impl PassageIndex {
         let terms = Terms::new(texts);
         let indexed = |own| OwnPassage::new(own, &terms);
         let mut own: Vec<_> = own.into_iter().map(indexed).collect();
+        let hours = terms.topics(["⌚"]);
+        let timed = own.iter().filter(|own| own.all.has_mark(&hours)).count();
+        // Of several passages with times, those without a word for opening hours tell when a course or a meal is.
+        for own in own.iter_mut().filter(|_| timed > 1) {
+            own.all.unmark(&hours);
+        }
         own.sort_by_key(|own| (!own.is_offered, !own.passage.is_introduction()));
         Self {
             classifier: NaiveBayes::train(&classes),
@@ -120,9 +126,7 @@ impl PassageIndex {
 
     /// The number of words of `text` that are known in this language.
     pub(super) fn evidence(&self, text: &str) -> usize {
-        let stem = |word: &String| stem(self.terms.texts.language, word);
-        let is_known =
-            |word: &String| self.has_learned(&stem(word), usize::MAX) || self.terms.knows(word);
+        let is_known = |word: &String| self.has_learned(word, usize::MAX) || self.terms.knows(word);
         words(text).filter(is_known).count()
     }
 
@@ -142,16 +146,13 @@ impl PassageIndex {
 
     /// The reply to a text that begins with thanks or praise and asks nothing.
     pub(super) fn closing(&self, text: &str) -> Option<String> {
-        let said: Vec<_> = words(text).collect();
-        let first = said.first()?.as_str();
-        let asks = |word: &String| self.terms.texts.question_words.contains(&word.as_str());
-        if text.contains('?') || said.iter().any(asks) {
-            return None;
-        }
-        let mut courtesies = self.terms.texts.courtesies.iter();
-        let closing =
-            courtesies.find(|courtesy| courtesy.is_closing && courtesy.words.contains(&first))?;
-        Some(closing.reply.clone())
+        let asks = |word: String| self.terms.texts.question_words.contains(&&*word);
+        let first = words(text).next()?;
+        let closes =
+            |courtesy: &&Courtesy| courtesy.is_closing && courtesy.words.contains(&&*first);
+        let closing = self.terms.texts.courtesies.iter().find(closes)?;
+        let is_question = text.contains('?') || words(text).any(asks);
+        (!is_question).then(|| closing.reply.clone())
     }
 
     /// The answer from these pages: the passage under its heading.
@@ -163,7 +164,8 @@ impl PassageIndex {
         };
         let passage = self.best(question, before)?;
         let (page, url) = (&passage.page, &passage.url);
-        let mut blocks = vec![format!("**{}**", passage.title), cut(&passage.text)];
+        let text = cut(&passage.text).to_owned();
+        let mut blocks = vec![format!("**{}**", passage.title), text];
         if passage.is_own && passage.is_introduction() {
             let own = self.own.iter().map(|own| &*own.passage);
             let sections = own.filter(|own| own.page == *page && !own.is_introduction());
@@ -182,23 +184,24 @@ impl PassageIndex {
 
     /// `text`, a few topics of the pages, and where else there are answers.
     fn propose(&self, text: &str, question: &str) -> String {
-        let AssistantTexts {
-            topics, elsewhere, ..
-        } = &self.terms.texts;
+        let texts = &self.terms.texts;
         let (sections, _) = self.ranked_sections(question, "");
         let sections = sections.into_iter().map(|(_, section)| section);
-        let common = self.terms.texts.common_subjects.iter();
+        let common = texts.common_subjects.iter();
         let common = common.filter_map(|subject| self.closest_own(subject).into_iter().next());
-        let own = self.closest_own(question).into_iter().chain(common);
+        // The last of them is a person: who finds no answer may ask.
+        let person = common.clone().last();
+        let asked = self.closest_own(question).into_iter();
+        let own: Vec<_> = asked.chain(common).collect();
+        let first = own.iter().take(TOPICS - 1);
+        let own = first.chain(&person).chain(&own).copied();
         let mut closest: Vec<&Passage> = Vec::new();
         for topic in own.chain(sections) {
             if closest.len() < TOPICS && !closest.contains(&topic) {
                 closest.push(topic);
             }
         }
-        if closest.is_empty() {
-            return format!("{text} {elsewhere}");
-        }
+        let (topics, elsewhere) = (&texts.topics, &texts.elsewhere);
         format!("{text} {topics}\n\n{}\n\n{elsewhere}", choices(closest))
     }
 
@@ -211,9 +214,10 @@ impl PassageIndex {
         closest.map(|ranked| &*ranked.own.passage).collect()
     }
 
-    /// True if an example of the first `classes` has the stem.
-    fn has_learned(&self, stem: &str, classes: usize) -> bool {
-        self.classifier.knows(feature(("stem", stem)), classes)
+    /// True if an example of the first `classes` has the word.
+    fn has_learned(&self, word: &str, classes: usize) -> bool {
+        let stem = stem(self.terms.texts.language, word);
+        self.classifier.knows(feature(("stem", &*stem)), classes)
     }
 
     /// The passage that answers `question`, which may be read with the one `before`. A title, as refusals
@@ -256,7 +260,13 @@ impl PassageIndex {
             ours.page == theirs.page && (ours.title == theirs.title || theirs.is_introduction())
         };
         let is_behind = |other: &Ranked<'_>| is_same(other) || best.score >= LEAD_MIN * other.score;
-        let is_clear = best.coverage > WHOLE || ranked.iter().all(is_behind);
+        // Any telephone number will do, but not any price.
+        let details = asked.iter().filter(|term| term.is_detail).count();
+        let any_will_do = details == 0 || details == asked.len();
+        let is_clear = ranked.iter().all(|other| {
+            let is_less = any_will_do || other.score < best.score;
+            is_behind(other) || best.coverage > WHOLE && is_less
+        });
         Some((&best.own.passage, is_clear))
     }
 
@@ -280,11 +290,9 @@ impl PassageIndex {
     /// The service's section that answers `question`, which may be read with the one `before`.
     fn best_section(&self, question: &str, before: &str) -> Option<&Passage> {
         let (ranked, other_subjects) = self.ranked_sections(question, before);
-        let stems = words(question).map(|word| stem(self.terms.texts.language, &word));
-        let stems: BTreeSet<_> = stems.collect();
-        let is_unknown = |stem: &&String| !self.has_learned(stem, self.sections.len());
-        let unknown = stems.iter().filter(is_unknown).count();
-        let unknown_share = float(unknown) / float(stems.len()).max(1.0);
+        let is_learned = |word: &String| self.has_learned(word, self.sections.len());
+        let (known, unknown): (BTreeSet<_>, BTreeSet<_>) = words(question).partition(is_learned);
+        let unknown_share = float(unknown.len()) / float(known.len() + unknown.len()).max(1.0);
         let (log_likelihood, section) = *ranked.first()?;
         let log_odds = log_likelihood - other_subjects - UNKNOWN_PENALTY_MAX * unknown_share;
         let log_odds_min = if self.own.is_empty() {
@@ -352,7 +360,8 @@ impl OwnPassage {
             }
         }
         let is_asked = |term: &Topic| asked.iter().any(|(asked, _)| asked.has(term));
-        let is_named = !self.heading.is_empty() && self.heading.iter().all(is_asked);
+        let is_named =
+            self.heading.iter().any(|term| !term.is_detail) && self.heading.iter().all(is_asked);
         let factor = if is_named { NAMED_FACTOR } else { 1.0 };
         Ranked {
             score: factor * (covered + bonus),

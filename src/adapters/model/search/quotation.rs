@@ -5,35 +5,19 @@ use crate::domain::Passage;
 /// Longer quotations are cut, in bytes.
 const QUOTATION_LEN_MAX: usize = 1500;
 
-/// The blocks of `text` that fit, at least one. Prose that does not fit ends with a sentence, code
-/// before the block.
-pub(super) fn cut(text: &str) -> String {
-    let mut quotation = String::new();
-    for block in text.split("\n\n") {
-        let room = QUOTATION_LEN_MAX.saturating_sub(quotation.len());
-        if !quotation.is_empty() {
-            quotation.push_str("\n\n");
-        }
-        if block.len() <= room {
-            quotation.push_str(block);
-            continue;
-        }
-        if !block.starts_with(Passage::CODE_INDENT) {
-            quotation.push_str(sentences_within(block, room));
-        }
-        break;
-    }
-    quotation.trim_end().to_owned()
-}
-
-/// The whole sentences of `prose` within `room` bytes; whole words if no sentence fits.
-fn sentences_within(prose: &str, room: usize) -> &str {
-    let is_boundary = |at: &usize| prose.is_char_boundary(*at);
-    let end = (0..=room).rev().find(is_boundary).unwrap_or_default();
-    let head = prose.get(..end).unwrap_or_default();
+/// The beginning of `text` that fits. Prose ends with a sentence, or else with a word, and code before its block.
+pub(super) fn cut(text: &str) -> &str {
+    let head = text.get(..text.floor_char_boundary(QUOTATION_LEN_MAX));
+    let head = head.unwrap_or_default();
+    let block = head.rfind("\n\n").map_or(0, |at| at + 2);
+    let last = head.get(block..).unwrap_or_default();
     let sentence = head.rfind(". ").map(|stop| stop + 1);
-    let end = sentence.or_else(|| head.rfind(' ')).unwrap_or(end);
-    head.get(..end).unwrap_or_default()
+    let end = match sentence.or_else(|| head.rfind(' ')) {
+        _ if head.len() == text.len() => head.len(),
+        _ if last.starts_with(Passage::CODE_INDENT) => block,
+        end => end.unwrap_or(head.len()),
+    };
+    head.get(..end).unwrap_or_default().trim_end()
 }
 
 #[cfg(test)]

@@ -68,9 +68,10 @@ fn hour(word: &str) -> Option<u8> {
     (is_hour && hour <= 24).then_some(hour)
 }
 
-/// `31 Chapel Road,`, `Chapel Road 31,` or a British postcode such as `LK4 2PT`.
+/// `31 Chapel Road,`, `Chapel Road 31,` or a postcode: a British one such as `LK4 2PT`, or one
+/// behind a street, `place du Puits, 31620 Villebois`.
 fn has_address(words: &[&str]) -> bool {
-    const POSTCODES: [&str; 3] = ["A0 0AA", "A00 0AA", "0A 0AA"];
+    const POSTCODES: [&str; 4] = ["A0 0AA", "A00 0AA", "0A 0AA", ", 00000 A"];
     let is_name = |word: &str| word.chars().count() > 2 && word.starts_with(char::is_uppercase);
     let is_number =
         |word: &str| word.len() <= HOUSE_NUMBER_LEN_MAX && word.starts_with(char::is_numeric);
@@ -114,6 +115,7 @@ mod tests {
             ("Llame al 956 555 213.", "☎"),
             ("Chapel Road 31, Lower Harrow", "⌂"),
             ("at 4 Weir Lane, Oldbrook", "⌂"),
+            ("Églantine, 8 place du Puits, 31620 Villebois.", "⌂"),
             (
                 "Quay 9, in the rope store, 9:00 – 17:00, 0555 731 190",
                 "☎⌚⌂",

@@ -12,7 +12,7 @@ use crate::adapters::model::search::shapes;
 const PHRASE_WORDS_MAX: usize = 4;
 
 /// The share of a term that a text with a synonym of it has.
-const SYNONYM_SHARE: f64 = 0.9;
+const SYNONYM_SHARE: f64 = 0.7;
 /// The share of a term that a text has with what the term stands for, such as a telephone number.
 const MARKED_SHARE: f64 = 1.2;
 
@@ -25,6 +25,8 @@ pub(super) struct Terms {
     vague_words: BTreeSet<String>,
     /// The groups of a phrase, which is stems with a blank between them, or a mark such as `€`.
     groups: HashMap<String, BTreeSet<usize>>,
+    /// The groups that have a mark: price, hours, address and the like.
+    details: BTreeSet<usize>,
 }
 
 /// The subject of a word or a phrase, or the subjects of a text.
@@ -38,6 +40,8 @@ pub(super) struct Topic {
     marked: BTreeSet<usize>,
     /// True if it says little.
     pub(super) is_vague: bool,
+    /// True for what any subject may have, such as a price.
+    pub(super) is_detail: bool,
 }
 
 impl Terms {
@@ -55,7 +59,10 @@ impl Terms {
             }
         }
         let vague_words = texts.vague_words.iter();
+        let is_mark = |key: &str| !key.contains(char::is_alphanumeric);
+        let details = groups.iter().filter(|(key, _)| is_mark(key));
         Self {
+            details: details.flat_map(|(_, groups)| groups).copied().collect(),
             stop_words: texts.stop_words.iter().map(|word| folded(word)).collect(),
             vague_words: vague_words.map(|word| stem(language, word)).collect(),
             groups,
@@ -89,10 +96,8 @@ impl Terms {
         let question = question.split('?').next().unwrap_or_default();
         let question = question.trim_end_matches(['.', '!']);
         let sentence = question.rsplit(['.', '!', ':', ';']).next();
-        let words: Vec<_> = words(sentence.unwrap_or_default()).collect();
-        let at = words.iter().position(is_question_word)?;
-        let rest = words.get(at..).unwrap_or_default();
-        let mut terms = self.terms(&rest.join(" ")).into_iter();
+        let from = words(sentence.unwrap_or_default()).skip_while(|word| !is_question_word(word));
+        let mut terms = self.terms(&from.collect::<Vec<_>>().join(" ")).into_iter();
         terms.find(|term| !term.is_vague)
     }
 
@@ -100,7 +105,14 @@ impl Terms {
     /// none.
     fn terms(&self, text: &str) -> Vec<Topic> {
         let word = |word: String| (stem(self.texts.language, &word), self.is_stop_word(&word));
-        let words: Vec<_> = words(text).map(word).collect();
+        let mut words: Vec<_> = words(text).map(word).collect();
+        // The last word may belong to a verb: "macht ihr heute *zu*".
+        if let Some((last, true)) = words.pop_if(|(_, is_stop_word)| *is_stop_word) {
+            let is_verb =
+                |(stem, _): &(String, bool)| self.groups.contains_key(&format!("{stem} {last}"));
+            let at = words.iter().rposition(is_verb);
+            words.insert(at.map_or(words.len(), |at| at + 1), (last, true));
+        }
         let mut terms = Vec::new();
         let mut rest = words.as_slice();
         while let Some((_, after)) = rest.split_first() {
@@ -111,8 +123,11 @@ impl Terms {
                 let stems = stems.join(" ");
                 let groups = self.groups.get(&stems);
                 let is_stop = phrase.iter().all(|(_, is_stop_word)| *is_stop_word);
+                let is_detail = groups.is_some_and(|groups| groups.is_subset(&self.details));
+                let is_vague = groups.map_or(self.vague_words.contains(&stems), |_| is_stop);
                 let term = Topic {
-                    is_vague: is_stop || groups.is_none() && self.vague_words.contains(&stems),
+                    is_vague: is_vague && !is_detail,
+                    is_detail,
                     groups: groups.cloned().unwrap_or_default(),
                     stems: BTreeSet::from([stems]),
                     marked: BTreeSet::new(),
@@ -156,6 +171,18 @@ impl Topic {
             SYNONYM_SHARE
         } else {
             0.0
+        }
+    }
+
+    /// True if it has the same mark.
+    pub(super) fn has_mark(&self, mark: &Self) -> bool {
+        !self.marked.is_disjoint(&mark.marked)
+    }
+
+    /// Takes a mark from it, unless it has a word for what the mark stands for.
+    pub(super) fn unmark(&mut self, mark: &Self) {
+        if self.groups.is_disjoint(&mark.marked) {
+            self.marked = &self.marked - &mark.marked;
         }
     }
 
