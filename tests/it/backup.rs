@@ -248,13 +248,14 @@ async fn a_directory_with_a_ledger_is_left_alone() {
     opened.assert_has(&["ada", "bob"], &[]).await;
 }
 
-/// Reads an archive after it has put a directory where the ledger would get its name.
-struct Occupying<'a>(&'a [u8], &'a Path);
+/// Reads an archive in pieces, and does something before each.
+struct Pieces<'a, F>(&'a [u8], F);
 
-impl Read for Occupying<'_> {
+impl<F: FnMut()> Read for Pieces<'_, F> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        fs::create_dir_all(self.1.join("ledger.jsonl"))?;
-        self.0.read(buffer)
+        (self.1)();
+        let length = buffer.len().min(300);
+        self.0.read(&mut buffer[..length])
     }
 }
 
@@ -268,7 +269,8 @@ async fn a_restore_that_cannot_place_a_file_places_no_ledger_and_leaves_nothing_
     assert!(!other.file("ledger.jsonl").exists());
     // In the last step.
     let other = House::new();
-    let error = restore(&other.path, Occupying(&archive, &other.path)).unwrap_err();
+    let occupy = || fs::create_dir_all(other.file("ledger.jsonl")).unwrap();
+    let error = restore(&other.path, Pieces(&archive, occupy)).unwrap_err();
     assert!(error.to_string().contains("cannot write"), "{error}");
     let left = contents(&other.path).into_iter().map(|it| it.0);
     assert!(left.eq([other.file("lock")]));
@@ -399,32 +401,13 @@ async fn an_archive_that_is_cut_or_changed_anywhere_is_refused() {
     assert!(taken.iter().all(is_harmless), "{taken:?}");
 }
 
-/// Reads an archive, and copies the directory after each piece.
-struct Watched<'a> {
-    archive: &'a [u8],
-    path: &'a Path,
-    seen: Vec<Vec<(std::path::PathBuf, Vec<u8>)>>,
-}
-
-impl Read for Watched<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.seen.push(contents(self.path));
-        let length = buffer.len().min(300);
-        self.archive.read(&mut buffer[..length])
-    }
-}
-
 #[tokio::test]
 async fn a_restore_that_is_killed_leaves_a_directory_that_does_not_start() {
     let (_house, archive) = archived().await;
     let target = House::new();
-    let mut watched = Watched {
-        archive: &archive,
-        path: &target.path,
-        seen: Vec::new(),
-    };
-    restore(&target.path, &mut watched).unwrap();
-    let left = watched.seen;
+    let mut left = Vec::new();
+    let copy = || left.push(contents(&target.path));
+    restore(&target.path, Pieces(&archive, copy)).unwrap();
     assert!(left.len() > 5);
     for files in left {
         let other = House::new();

@@ -20,8 +20,7 @@ impl Agent<'_> {
     }
 
     async fn read(&self, path: &str) -> Reply {
-        let reply = self.app.expect("200", Call::get(path)).await;
-        reply
+        self.app.expect("200", Call::get(path)).await
     }
 
     async fn read_json(&self, address: &Value) -> Value {

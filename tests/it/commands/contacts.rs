@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::{alike, feed, run, stopped_house};
+use super::{House, alike, feed, run};
 use crate::program::{Program, json_lines};
 
 const IMPORT: &str = "contacts import -";
@@ -15,7 +15,7 @@ const COUNT: &str = "contacts count";
 
 /// Runs `check` beside a running service, or on a stopped directory.
 fn on_a_directory(is_running: bool, check: impl FnOnce(&Path)) {
-    let house = stopped_house();
+    let house = House::stopped();
     let service = is_running.then(|| Program::on(&house.path));
     check(&house.path);
     if let Some(service) = service {

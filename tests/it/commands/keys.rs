@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{alike, feed, run, stopped_house};
+use super::{House, alike, feed, run};
 use crate::program::{Program, assert_absent, json_lines};
 
 #[test]
@@ -65,7 +65,7 @@ fn a_revoked_key_is_refused_at_once_and_after_a_restart() {
 
 #[test]
 fn an_empty_list_of_keys_is_refused() {
-    let ran = feed("keys revoke --yes -", &stopped_house().path, "\n\n");
+    let ran = feed("keys revoke --yes -", &House::stopped().path, "\n\n");
     ran.refused_in_a_line(2, "error: no key was given\n");
 }
 

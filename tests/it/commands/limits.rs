@@ -13,7 +13,7 @@ use landing_api::wiring::stores::open_stopped;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::{command, feed, run, stopped_house};
+use super::{House, command, feed, run};
 use crate::fixtures::{charge, is_admitted, policies};
 use crate::program::{self, Program, Ran};
 
@@ -113,7 +113,7 @@ fn a_stopped_directory_keeps_windows_longer_than_the_command_knows() {
 
 #[tokio::test]
 async fn a_look_at_a_stopped_directory_under_shorter_limits_forgets_nothing() {
-    let house = stopped_house();
+    let house = House::stopped();
     let dir = &house.path;
     let now = SystemClock.now();
     let then = Timestamp::from_ms(now.as_ms() - 10_000);

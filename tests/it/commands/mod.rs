@@ -46,12 +46,6 @@ pub(crate) fn feed(words: &str, data_dir: &Path, input: impl AsRef<[u8]>) -> Ran
     })
 }
 
-/// A data directory that nobody has open.
-fn stopped_house() -> House {
-    let house = House::stopped();
-    house
-}
-
 /// Checks that commands print the same beside the service and without it.
 fn alike(dir: &Path, service: Program, commands: &[&str]) -> Vec<Ran> {
     let run_all = || -> Vec<_> { commands.iter().map(|words| run(words, dir)).collect() };

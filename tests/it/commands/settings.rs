@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rustix::process::geteuid;
 
-use super::{feed, stopped_house};
+use super::{House, feed};
 use crate::program::{Program, Ran, landing_api, private_dir};
 
 /// Runs a command with this file of settings, and these variables.
@@ -20,7 +20,7 @@ fn run_with(file: &Path, words: &str, variables: &[(&str, &str)]) -> Ran {
 
 #[test]
 fn a_command_without_a_data_directory_takes_the_settings_of_the_service() {
-    let (house, dir) = (stopped_house(), private_dir());
+    let (house, dir) = (House::stopped(), private_dir());
     feed("contacts import -", &house.path, "ada@example.com\n").done();
     let file = dir.path().join("landing-api.env");
     // Other variables could do more than the service's settings.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::{command, feed, run, stopped_house};
+use super::{House, command, feed, run};
 use crate::program::Terminal;
 
 /// Runs a command on a terminal of 80 columns, on which `typed` is typed.
@@ -28,7 +28,7 @@ ledger repair | remove the damaged parts of the ledger
 
 #[test]
 fn what_destroys_something_is_asked_on_a_terminal_and_refused_without_one() {
-    let house = stopped_house();
+    let house = House::stopped();
     let dir = &house.path;
     feed("contacts import -", dir, "ada@example.com\n").done();
     let ledger = || fs::read(dir.join("ledger.jsonl")).unwrap();
@@ -52,7 +52,7 @@ fn what_destroys_something_is_asked_on_a_terminal_and_refused_without_one() {
 
 #[test]
 fn an_empty_list_says_so_on_a_terminal() {
-    let house = stopped_house();
+    let house = House::stopped();
     for words in [
         "contacts list",
         "keys list",
@@ -70,7 +70,7 @@ fn an_empty_list_says_so_on_a_terminal() {
 
 #[test]
 fn verdicts_have_colours_on_a_terminal_unless_they_are_not_wanted() {
-    let house = stopped_house();
+    let house = House::stopped();
     for (no_color, ok) in [("", "\x1b[1m\x1b[32mok"), ("1", "ok  ")] {
         let mut check = command("check --listen 127.0.0.1:0", &house.path);
         let terminal = Terminal::start(check.env("NO_COLOR", no_color), 80);

@@ -12,7 +12,7 @@ use landing_api::operator::import::IMPORT_ROWS;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use serde_json::json;
 
-use super::{command, feed, run, stopped_house};
+use super::{House, command, feed, run};
 use crate::program::{Program, Ran, private_dir};
 
 const IMPORT: &str = "contacts import -";
@@ -46,7 +46,7 @@ fn count(dir: &Path) -> usize {
 fn an_import_that_is_killed_anywhere_can_be_repeated() {
     let rows = list(20_000);
     for is_running in [true, false] {
-        let house = stopped_house();
+        let house = House::stopped();
         let service = is_running.then(|| Program::on(&house.path));
         let (child, mut stdin) = endless(IMPORT, &house.path);
         stdin.write_all(&rows.as_bytes()[..rows.len() / 2]).unwrap();
@@ -84,7 +84,7 @@ fn what_an_import_added_before_a_failure_stays() {
 
 #[test]
 fn what_a_command_acknowledged_survives_kills_of_the_next_ones() {
-    let house = stopped_house();
+    let house = House::stopped();
     let dir = &house.path;
     feed(IMPORT, dir, list(500)).done();
     let backup = format!("backup --force {}/backup.tar", dir.display());
@@ -116,7 +116,7 @@ fn what_a_command_acknowledged_survives_kills_of_the_next_ones() {
 
 #[test]
 fn a_restore_that_is_killed_can_be_repeated() {
-    let house = stopped_house();
+    let house = House::stopped();
     feed(IMPORT, &house.path, list(2000)).done();
     let dir = private_dir();
     let [tar, other] = ["backup.tar", "other"].map(|name| dir.path().join(name));
@@ -133,7 +133,7 @@ fn a_restore_that_is_killed_can_be_repeated() {
 #[test]
 fn a_signal_ends_a_command_and_closes_the_stores() {
     for signal in [Signal::INT, Signal::TERM] {
-        let house = stopped_house();
+        let house = House::stopped();
         let (child, mut stdin) = endless(IMPORT, &house.path);
         stdin.write_all(list(20_000).as_bytes()).unwrap();
         // It listens for signals once the directory is open, and reads only then.
@@ -168,7 +168,7 @@ fn a_reader_that_has_enough_is_no_error() {
 
 #[test]
 fn a_full_disk_behind_standard_output_is_an_error() {
-    let house = stopped_house();
+    let house = House::stopped();
     for words in ["contacts count", "contacts export", "status"] {
         let full = fs::File::options().write(true).open("/dev/full").unwrap();
         let mut command = command(words, &house.path);
@@ -206,7 +206,7 @@ fn root_leaves_no_files_in_the_directory_of_another_user() {
         return;
     }
     let dir = private_dir();
-    let house = stopped_house();
+    let house = House::stopped();
     let [tar, other] = ["backup.tar", "other"].map(|name| dir.path().join(name));
     run(&format!("backup {}", tar.display()), &house.path).done();
     fs::create_dir(&other).unwrap();
@@ -254,7 +254,7 @@ fn a_service_of_another_version_is_named() {
 
 #[test]
 fn colours_are_for_those_who_want_them() {
-    let house = stopped_house();
+    let house = House::stopped();
     let list = |variable: &str| {
         let mut command = command("contacts list", &house.path);
         Ran::of(command.env(variable, "1")).done().out

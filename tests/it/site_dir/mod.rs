@@ -59,8 +59,7 @@ fn images() -> Vec<SiteImage> {
 }
 
 async fn get(app: &TestApp, path: &str) -> Reply {
-    let reply = app.expect("200", Call::get(path)).await;
-    reply
+    app.expect("200", Call::get(path)).await
 }
 
 async fn body(app: &TestApp, path: &str) -> String {
