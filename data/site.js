@@ -1,9 +1,7 @@
-// The script of the pages: the elements for the newsletter and the chat, and what the other forms do.
-// Where it does not run the newsletter's form is a plain one, and the page tells in place of the others how to
-// do the same from a terminal.
+// The script of the pages: the elements for newsletter and chat, and the other forms. Without it, the newsletter
+// form is a plain one, and the pages show terminal commands in place of the other forms.
 //
-// Whatever comes from outside is put into the page as text. The policy of the page (Trusted Types)
-// would stop it otherwise.
+// Responses are inserted as text: the page's policy (Trusted Types) forbids anything else.
 
 import "./embed.js";
 import { key, tryIt } from "./script/forms.js";
@@ -12,7 +10,7 @@ import { search } from "./script/search.js";
 
 const FORMS = new Map(Object.entries({ key, "try-it": tryIt }));
 
-/** Does `work` with every one of `parts`; where it fails the others still get theirs. */
+/** Calls `work` for each of `parts`. A failure does not affect the others. */
 const each = (parts, work, otherwise = () => {}) => {
   for (const part of parts) {
     try {
@@ -26,7 +24,7 @@ const each = (parts, work, otherwise = () => {}) => {
 
 const start = () => {
   const wire = (form) => FORMS.get(form.dataset.form)(form);
-  // Then its card tells how to do without.
+  // Its card then shows the alternative.
   const giveUp = (form) => (form.closest(".card") ?? form).classList.add("unwired");
   each(document.querySelectorAll("form[data-form]"), wire, giveUp);
   each(document.querySelectorAll("form[data-search]"), search);
@@ -37,5 +35,5 @@ const start = () => {
 };
 
 document.addEventListener("DOMContentLoaded", start);
-// All else went well. Before the page is painted, so that nothing moves afterwards.
+// Last, after everything has loaded, but before the page is painted, so that nothing moves.
 document.documentElement.classList.add("scripted");

@@ -6,11 +6,14 @@ import { markdown } from "./markdown.js";
 import { Failure, converse, quota } from "./request.js";
 import { whenOf } from "./time.js";
 
-/** What the API takes: so many messages in a request, so many characters in each. */
+/** Limits of the API, per request and per message. */
 const MESSAGES_MAX = 12;
 const CONTENT_MAX = 2000;
-/** How many messages are kept over a reload. */
+/** Messages that survive a reload. */
 const KEPT_MAX = 40;
+
+/** The questions that the service offers where a page gives none, in each language. The service puts them here. */
+const ASKED={};
 
 const built = (child) =>
   typeof child === "string" ? child : element(child.tag, child.attributes, ...child.children.map(built));
@@ -39,8 +42,8 @@ class LandingChat extends LandingElement {
       "data-error": message("chat-check", { max: CONTENT_MAX.toLocaleString(message.language) }),
       "aria-describedby": "question-error",
     });
-    const given = this.getAttribute("suggestions")?.split("|") ?? [];
-    const chips = given.map((words) => words.trim()).filter(Boolean).map(suggestion);
+    const given = this.getAttribute("suggestions") ?? ASKED[message.language];
+    const chips = given.split("|").filter(Boolean).map(suggestion);
     const stop = button("stop", message("chat-stop"));
     const restart = button("restart", message("chat-restart"));
     const left = styled("p", "left", { id: "left" });
@@ -76,7 +79,7 @@ class LandingChat extends LandingElement {
     return this.getAttribute("mode") === "button";
   }
 
-  /** Shows what was said before the page was loaded again. Some pages may keep nothing. */
+  /** Restores the conversation after a reload. Storage may be blocked. */
   #remember() {
     try {
       for (const { role, content } of JSON.parse(sessionStorage.getItem(this.#key))) {
@@ -84,17 +87,17 @@ class LandingChat extends LandingElement {
         this.#messages.push({ role, content });
       }
     } catch {
-      // It begins anew.
+      // The conversation starts from scratch.
     }
   }
 
-  /** Keeps the conversation for as long as the tab lives. */
+  /** Stores the conversation until the tab is closed. */
   #keep(messages) {
     this.#messages = messages.slice(-KEPT_MAX);
     try {
       sessionStorage.setItem(this.#key, JSON.stringify(this.#messages));
     } catch {
-      // It lasts as long as the page.
+      // Without storage, it lasts as long as the page.
     }
   }
 
@@ -103,7 +106,7 @@ class LandingChat extends LandingElement {
   }
 
   start() {
-    // On the service's own pages a panel asks when it is opened first.
+    // On the service's own pages, a panel asks for the quota when it is first opened.
     if (!this.#isPanel || this.base !== self.origin) {
       this.#peek();
     }
@@ -160,7 +163,7 @@ class LandingChat extends LandingElement {
       }
     });
     this.#parts.form.addEventListener("keydown", (event) => {
-      // While a letter is being composed, Enter chooses it. Safari tells so by the code alone.
+      // While a character is being composed, Enter selects it. Safari shows that only in the code.
       const isComposing = event.isComposing || event.keyCode === 229;
       if (event.key === "Escape" && this.#running && !isComposing) {
         event.preventDefault();
@@ -172,7 +175,6 @@ class LandingChat extends LandingElement {
     });
   }
 
-  /** Something that one of the two said. */
   #turn(who, className, ...blocks) {
     const name = styled("p", "who", {}, this.message(who));
     return styled("div", `turn ${className}`, {}, name, styled("div", "text", {}, ...blocks));
@@ -198,7 +200,7 @@ class LandingChat extends LandingElement {
   #showState() {
     const { talk, restart, stop, suggestions } = this.#parts;
     const isEmpty = !talk.hasChildNodes();
-    // What scrolls is reached by keyboard.
+    // A scrolling area must be reachable by keyboard.
     talk.toggleAttribute("tabindex", false);
     if (!isEmpty) {
       talk.tabIndex = 0;
@@ -213,7 +215,7 @@ class LandingChat extends LandingElement {
     talk.scrollTop = talk.scrollHeight;
   }
 
-  /** Answers are read from their beginning, with the question above. */
+  /** Scrolls so that an answer is read from its beginning, with the question above. */
   #toTop(turn) {
     const { talk } = this.#parts;
     talk.scrollTop = turn.offsetTop - talk.offsetTop;
@@ -224,7 +226,7 @@ class LandingChat extends LandingElement {
       this.#showQuota(await quota(this.base));
     } catch (failure) {
       if (await this.isRefused(failure)) {
-        // What the page says without script stands here then; instead of a button, too.
+        // Show the element's content instead, even in place of a launcher.
         console.error(`landing-chat: ${this.base} needs --allow-origin ${self.origin}`);
         const isLed = self.origin === "null" && !this.childElementCount;
         const instead = isLed ? this.leadTo("/", "chat-open") : element("slot");
@@ -237,19 +239,19 @@ class LandingChat extends LandingElement {
   #showQuota(answer) {
     const [, n, seconds] = /^"assistant";r=(\d+);t=(\d+)/.exec(answer?.headers.get("RateLimit") ?? "") ?? [];
     if (n) {
-      // A refusal says itself when it works again.
+      // An error already says when to try again.
       const key = n === "0" && answer.ok ? "chat-used-up" : "chat-left";
       const when = whenOf(seconds, this.message.language);
       const max = answer.headers.get("RateLimit-Limit");
       this.#parts.left.textContent = this.message(key, { n, max, when });
-      // Nobody has to count before half of them are used.
+      // Only worth showing once half of them are used.
       this.#parts.left.hidden = 2 * n > max;
     }
   }
 
-  /** Asks, and gives the answer's text; `grown` is told all there is of it, again and again. */
+  /** Returns the answer's text. `grown` is called with the text so far, repeatedly. */
   async #ask(question, stopped, grown) {
-    // An answer may be longer than what a request may hold.
+    // An answer may be longer than a request allows.
     const past = this.#messages.map(({ role, content }) => ({
       role,
       content: [...content].slice(0, CONTENT_MAX).join(""),
@@ -282,7 +284,7 @@ class LandingChat extends LandingElement {
     }
     const asked = this.#question(question);
     const growing = this.#turn("chat-assistant", "answer growing");
-    // Nobody wants to hear it piece by piece: the whole is read when it is there.
+    // Screen readers announce the whole answer, not each piece.
     growing.inert = true;
     talk.append(asked, growing);
     this.#running = new AbortController();
@@ -301,11 +303,11 @@ class LandingChat extends LandingElement {
       this.#form.say("");
     } catch (failure) {
       if (shown) {
-        // As a turn of its own: what only comes to light is not read out.
+        // As a new turn: screen readers skip text that merely becomes active.
         growing.replaceWith(this.#answer(`${shown} …`));
       } else {
         growing.remove();
-        // The question goes back, unless the visitor is at the next one already.
+        // Put the question back, unless the visitor is already typing the next one.
         if (input.value === "") {
           input.value = question;
           asked.remove();

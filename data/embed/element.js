@@ -1,13 +1,13 @@
-// What both elements have in common: where the service is, the visitor's language, the look.
+// The base of both elements: the service's address, the visitor's language, the style.
 
 import { isThere } from "./request.js";
 
-/** The style sheet of the elements, and the messages of `data/locales/` that these modules name. The
- * service puts them here. */
+/** Filled in by the service: the stylesheet of the elements, and the messages of `data/locales/` that these
+ * modules use. */
 const STYLE="";
 const TEXTS={};
 
-/** An element with these attributes, one of `null` left out, and these children. */
+/** Creates an element. Attributes that are `null` are left out. */
 export const element = (name, attributes = {}, ...children) => {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
@@ -19,11 +19,11 @@ export const element = (name, attributes = {}, ...children) => {
   return made;
 };
 
-/** The same for the elements here: a page styles each of them as the part of its class. */
+/** The same, exposed to the page's styles as a part named like its class. */
 export const styled = (name, className, attributes, ...children) =>
   element(name, { class: className, part: className, ...attributes }, ...children);
 
-/** What `selector` finds in `root`, where it has to be. */
+/** The match of `selector` in `root`; an error if there is none. */
 export const part = (root, selector) => {
   const found = root.querySelector(selector);
   if (!found) {
@@ -32,26 +32,26 @@ export const part = (root, selector) => {
   return found;
 };
 
-/** The first language of these tags that there are texts in. */
+/** The first of these languages with texts. */
 const languageOf = (tags) => {
   const primaries = tags.map((tag) => String(tag).toLowerCase().split("-")[0]);
   return primaries.find((tag) => Object.hasOwn(TEXTS, tag)) ?? "en";
 };
 
-/** The language of what stands in `place`. */
+/** The language at `place`, or else the browser's. */
 export const languageAt = (place) => languageOf([place.closest("[lang]")?.lang, ...navigator.languages]);
 
-/** The messages of a language: a function of a message's key and what is filled in. */
+/** A function that returns the message of a key, with its values filled in. */
 export const messagesIn = (language) => {
   const message = (key, values = {}) =>
     TEXTS[language][key].replace(/\{(\w+)\}/g, (_whole, name) => String(values[name]));
   return Object.assign(message, { language });
 };
 
-/** One of the two elements. Its own children are what is seen where no script runs. */
+/** An element whose children are shown only where no script runs. */
 export class LandingElement extends HTMLElement {
   connectedCallback() {
-    // A sheet is of one document, and a page builder may move the element into that of a frame.
+    // A stylesheet belongs to one document, and a page builder may move the element into a frame's.
     const sheet = new this.ownerDocument.defaultView.CSSStyleSheet();
     sheet.replaceSync(STYLE);
     if (this.shadowRoot) {
@@ -61,14 +61,14 @@ export class LandingElement extends HTMLElement {
     this.message = messagesIn(languageAt(this));
     const root = styled("div", "root", { lang: this.message.language });
     this.build(root);
-    // All else went well: from here on the children are not seen.
+    // Last, because it hides the children: an error before leaves them visible.
     const shadow = this.attachShadow({ mode: "open" });
     shadow.adoptedStyleSheets = [sheet];
     shadow.append(root);
     this.start?.();
   }
 
-  /** The origin of the service: what `src` names, or where this module is from. */
+  /** The origin of the service: from `src`, or from this module's URL. */
   get base() {
     const src = this.getAttribute("src") ?? "";
     return new URL(/^https?:\/\//i.test(src) && URL.canParse(src) ? src : import.meta.url).origin;
@@ -79,7 +79,7 @@ export class LandingElement extends HTMLElement {
     return this.getAttribute(attribute) ?? this.message(key, values);
   }
 
-  /** The heading and the text above the form, if the page gives any. */
+  /** Heading and text above the form: from the attributes, or else these. */
   introduction(otherwise = "") {
     const heading = this.getAttribute("heading") ?? otherwise;
     const text = this.getAttribute("text");
@@ -89,7 +89,6 @@ export class LandingElement extends HTMLElement {
     ];
   }
 
-  /** The link to the privacy notice, if the page names one. */
   privacy() {
     const href = this.getAttribute("privacy-url") ?? "";
     const isUrl = /^(https?:\/)?\//i.test(href);
@@ -97,17 +96,17 @@ export class LandingElement extends HTMLElement {
     return isUrl ? [styled("p", "privacy", {}, link())] : [];
   }
 
-  /** A link to a page of the service, for a frame whose sandbox lets nothing else: its origin is `null`. */
+  /** A link to the service, for a sandboxed frame that allows nothing else: its origin is `null`. */
   leadTo(path, key) {
     const href = `${this.base}${path}?lang=${this.message.language}`;
     return element("a", { href, target: "_blank", rel: "noopener" }, this.message(key));
   }
 
-  /** Whether `failure` is one of a page whose origin is not allowed: it cannot call the API. */
+  /** True if the call failed because the page's origin is not allowed. */
   async isRefused(failure) {
     return failure.kind === "lost" && this.base !== self.origin && isThere(this.base);
   }
 }
 
-/** Tells the browser of an element, unless another copy of this module has. */
+/** Registers an element, unless another copy of this module has. */
 export const define = (name, constructor) => customElements.get(name) ?? customElements.define(name, constructor);

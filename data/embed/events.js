@@ -1,15 +1,15 @@
 // Server-sent events.
 
-/** Reads a stream of events as the HTML standard has it ("Interpreting an event stream"). */
+/** Parses an event stream (HTML standard, "Interpreting an event stream"). */
 export class EventReader {
   #line = "";
   #endedInReturn = false;
   #name = "";
   #data = [];
 
-  /** Takes more of the text, and gives the events that are whole with it. */
+  /** Returns the events that `text` completes. */
   *read(text) {
-    // A return and a line feed end one line, even if they come apart.
+    // CR and LF end one line, even if they arrive separately.
     const isTorn = this.#endedInReturn && text.startsWith("\n");
     this.#endedInReturn = text === "" ? this.#endedInReturn : text.endsWith("\r");
     const lines = (this.#line + (isTorn ? text.slice(1) : text)).split(/\r\n|\r|\n/);
@@ -22,10 +22,10 @@ export class EventReader {
     }
   }
 
-  /** Takes a line, and gives the event that it ends, if it ends one. */
+  /** Takes a line and returns the event that it completes, if any. */
   #take(line) {
     if (line !== "") {
-      // A comment has no name.
+      // The name of a comment is empty.
       const [, name, value] = /^([^:]*)(?:: ?(.*))?$/s.exec(line);
       if (name === "event") {
         this.#name = value ?? "";

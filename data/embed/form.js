@@ -1,11 +1,11 @@
-// What all forms have: a button that can be held back, a place for what is said, errors beside the
-// fields, and a wait that is counted down.
+// The behaviour of all forms: a button that can be disabled, a status line, errors next to the fields,
+// and a countdown after too many requests.
 
 import { element, part } from "./element.js";
 import { Failure } from "./request.js";
 import { countDown, whenOf } from "./time.js";
 
-/** What a visitor is told of each kind of failure, but for the kind that every other one is. */
+/** Messages by kind of failure. All other kinds have the same one. */
 const KINDS = { lost: "form-lost", broken: "chat-broken" };
 
 export class Form {
@@ -17,7 +17,7 @@ export class Form {
   #isSending = false;
   #isWaiting = false;
 
-  /** `wordsOf` a failure are those of `message` unless the form has others. */
+  /** `wordsOf` returns the words for a failure; by default, a message. */
   constructor(root, message, wordsOf = ({ kind }) => message(KINDS[kind] ?? "form-failed")) {
     this.#root = root;
     this.#message = message;
@@ -31,7 +31,7 @@ export class Form {
     this.#status.replaceChildren(...(words ? [element("p", { class: kind }, words)] : []));
   }
 
-  /** Has `submit` done whenever the form is sent, one at a time, and `after` after each wait. */
+  /** Runs `submit` when the form is sent, one at a time, and `after` after each wait. */
   onSubmit(submit, after = () => {}) {
     this.#root.addEventListener("submit", async (event) => {
       event.preventDefault();
@@ -56,7 +56,7 @@ export class Form {
     return this.#isSending || this.#isWaiting;
   }
 
-  /** The button keeps the focus, so it is never really disabled. */
+  /** Never sets `disabled`, so that the button keeps the focus. */
   #showHeld() {
     this.#button.setAttribute("aria-disabled", this.isHeld);
   }
@@ -70,7 +70,7 @@ export class Form {
     const show = (left) => {
       const words = wordsOf(left);
       if (shown.textContent !== words) {
-        // It has been read out once.
+        // Screen readers have announced it once.
         this.#status.ariaLive = "off";
         shown.textContent = words;
       }
@@ -104,8 +104,8 @@ export class Form {
   }
 
   /**
-   * Puts an error beside the field it is about, in the words of its `data-error`, or else those of
-   * the API; false if there is no such field.
+   * Shows an error next to its field, in the words of the field's `data-error`, or else of the API;
+   * false if there is no such field.
    */
   #markField({ pointer, detail }) {
     const field = this.#root.elements.namedItem(String(pointer).split("/").pop());

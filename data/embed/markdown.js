@@ -1,7 +1,7 @@
-// Markdown as a tree of elements. What is not finished yet, as in an answer that still grows, is
-// text, and so is whatever is not known here: HTML, images, tables.
+// Markdown as a tree of elements. Unfinished markup, as in an answer that is still growing, is text,
+// and so is anything unsupported: HTML, images, tables.
 
-/** The deepest that lists and quotations stand in each other. */
+/** Maximum nesting of lists and quotations. */
 const DEPTH_MAX = 6;
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})[^`]*$/;
@@ -10,10 +10,10 @@ const RULE = /^ {0,3}([-*_])(?: *\1){2,} *$/;
 const QUOTATION = /^ {0,3}> ?/;
 const ITEM = /^( {0,3})([-+*]|\d{1,9}[.)])(?: +(.*)|)$/;
 const CODE = /^(?: {4}|\t)/;
-/** What ends a paragraph without an empty line between; a number in the text begins no list. */
+/** Lines that end a paragraph without an empty line. A number within a paragraph starts no list. */
 const INTERRUPTION = [FENCE, HEADING, RULE, QUOTATION, /^ {0,3}(?:[-+*]|1[.)]) +\S/];
 
-/** Pieces of a line, one alternative each. Lengths are bounded, so that no text takes long. */
+/** Inline markup, one alternative each. Lengths are bounded, so that no text takes long. */
 const INLINE = new RegExp(
   [
     /\\([!-/:-@[-`{-~])/,
@@ -33,7 +33,7 @@ const INLINE = new RegExp(
 
 const node = (tag, children, attributes = {}) => ({ tag, attributes, children });
 
-/** The address that a link may lead to: `https`, `mailto`, or what `isOwn` says is the service's. */
+/** The URL of a link, if it is allowed: `https`, `mailto`, or one of the service's own. */
 const linkTarget = (address, isOwn) => {
   const url = URL.canParse(address) ? new URL(address) : null;
   const isAllowed = url && (["https:", "mailto:"].includes(url.protocol) || (url.protocol === "http:" && isOwn(url)));
@@ -107,7 +107,7 @@ const listOf = (lines, start, isOwn, depth) => {
     if (!match || /\d/.test(match[2]) !== isOrdered || match[1].length > outer.length + 1 || RULE.test(lines[at])) {
       break;
     }
-    // Who writes Markdown by heart indents by two at least.
+    // Handwritten Markdown indents by at least two.
     const end = itemEnd(lines, at + 1, outer.length + 2);
     const rest = lines.slice(at + 1, end);
     const indent = Math.min(match[1].length + match[2].length + 1, ...rest.filter((line) => line.trim() !== "" && indentOf(line) >= 2).map(indentOf));
@@ -126,7 +126,7 @@ const listOf = (lines, start, isOwn, depth) => {
 const blocksOf = (lines, isOwn, depth) => {
   const blocks = [];
   let at = 0;
-  /** The lines from here on, as long as `belongs` says so. */
+  /** The next lines, as long as `belongs` returns true. */
   const take = (belongs) => {
     const start = at;
     while (at < lines.length && belongs(lines[at])) {
@@ -149,7 +149,7 @@ const blocksOf = (lines, isOwn, depth) => {
     } else if (CODE.test(line)) {
       code(take((inner) => CODE.test(inner) || inner.trim() === "").map((inner) => inner.replace(CODE, "")));
     } else if (heading) {
-      // All of one level: the page around knows nothing of the levels of an answer.
+      // All of one level: the page has its own hierarchy of headings.
       blocks.push(node("h3", inlineOf(heading[1], isOwn)));
       at += 1;
     } else if (RULE.test(line)) {

@@ -4,8 +4,8 @@ import { LandingElement, define, element, styled } from "./element.js";
 import { Form } from "./form.js";
 import { post } from "./request.js";
 
-/** Whether a sign-up is pending until it is confirmed by email. The answer of the API does not say so: the service puts
- * it here. */
+/** Filled in by the service, because the API's response does not say it: true if sign-ups are confirmed by
+ * email. */
 const CONFIRMS=false;
 
 class LandingNewsletter extends LandingElement {
@@ -21,7 +21,7 @@ class LandingNewsletter extends LandingElement {
       "data-error": this.message("newsletter-address-wrong"),
       "aria-describedby": "email-error",
     });
-    // People neither see nor reach this field: whoever fills it in is a program.
+    // A honeypot: invisible to people.
     const trap = element("input", { name: "website", hidden: "", autocomplete: "off" });
     const form = styled(
       "form",
@@ -49,18 +49,18 @@ class LandingNewsletter extends LandingElement {
     root.append(...introduction, form, ...this.privacy());
     const shown = new Form(form, this.message);
     shown.onSubmit(async () => {
-      // Whoever waits may type on.
+      // The visitor may type on while waiting.
       const address = email.value;
       if (trap.value || !(await this.#signUp(address))) {
-        // The service judges it, and shows a page.
+        // The service checks it and shows a page.
         form.submit();
-        // A sandbox may stop that without a word.
+        // A sandbox may block that silently.
         shown.say(this.leadTo("/newsletter", "newsletter-submit"));
         return;
       }
       shown.say(this.words("thanks", "newsletter-thanks", { email: address }));
       if (CONFIRMS) {
-        // The inbox is next: of the form, what was said remains.
+        // The next step is the inbox: only the message stays.
         form.replaceChildren(form.lastChild);
         introduction.filter((part) => part.localName === "p").forEach((part) => part.remove());
         form.tabIndex = -1;
@@ -73,8 +73,8 @@ class LandingNewsletter extends LandingElement {
   }
 
   /**
-   * WordPress closes its paragraph before a form, and the element with it: its form is left behind it, and
-   * would be a second one.
+   * WordPress closes its paragraph, and with it the element, before a form. The form then follows the
+   * element and would be a second one.
    */
   start() {
     const next = (this.closest("p") ?? this).nextElementSibling;
@@ -83,7 +83,7 @@ class LandingNewsletter extends LandingElement {
     }
   }
 
-  /** Whether the API could be called: a page whose origin is not allowed can only send a form. */
+  /** False if the page's origin is not allowed to call the API: it can only send a form. */
   async #signUp(email) {
     try {
       await post(`${this.base}/api/v1/newsletter`, { email });

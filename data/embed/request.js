@@ -1,24 +1,24 @@
-// Calls of the API, and what can go wrong with them.
+// Calls of the API, and their failures.
 
 import { EventReader } from "./events.js";
 import { waitOf } from "./time.js";
 
-/** A little longer than the service takes for an answer at most, its reading of the body included. */
+/** Slightly more than the service's own deadlines for body and handler together. */
 const ANSWER_SECONDS = 45;
 const CHAT_ANSWER_SECONDS = 345;
 /** A stream sends something every 15 seconds. */
 const SILENCE_SECONDS = 40;
 
 /**
- * What went wrong. `kind` is `lost` (nobody answered), `broken` (an answer broke off), `stopped`, or
- * `failed`: the service, or something before it, said no.
+ * A failed call. `kind` is `lost` (no response), `broken` (the response was cut off), `stopped`, or `failed`
+ * (an error status of the service or of a proxy).
  */
 export class Failure extends Error {
   constructor(kind = "failed", answer = null, problem = null) {
     super(kind);
     this.kind = kind;
     this.answer = answer;
-    /** The problem (RFC 9457), if it is one. */
+    /** RFC 9457, if the body was one. */
     this.problem = problem;
     this.errors = Array.isArray(problem?.errors) ? problem.errors : [];
     const header = (name) => answer?.headers.get(name);
@@ -35,9 +35,9 @@ const parsed = (text) => {
 };
 
 /**
- * Asks, and gives what `read` makes of a good answer, with a function that hears what comes of it. It is
- * given up when nothing was heard for so long, or when `stopped` says so. No cookie goes along unless
- * the call says so.
+ * Sends a request and returns the result of `read` for a successful response; `read` also gets a function that
+ * waits for its parts. Aborted after that much silence, or by `stopped`. Cookies are only sent if the
+ * call asks for it.
  */
 const exchange = async (url, { seconds = ANSWER_SECONDS, stopped, ...request }, read) => {
   const controller = new AbortController();
@@ -73,10 +73,10 @@ const ofJson = (body, accept, headers) => ({
   body: JSON.stringify(body),
 });
 
-/** The answer and, beside it, the JSON value that it holds. */
+/** The response and its JSON value. */
 export const post = (url, body) => exchange(url, ofJson(body, "application/json"), readJson);
 
-/** Whether the service answers at all: any page may ask for a document, but not for the API. */
+/** True if the service responds at all: any page may request a document, but not call the API. */
 export const isThere = async (base) => {
   try {
     return await exchange(`${base}/embed.js`, { method: "HEAD" }, (answer) => answer.ok);
@@ -85,7 +85,7 @@ export const isThere = async (base) => {
   }
 };
 
-/** The events of an answer, as they come. */
+/** The events of a response, as they arrive. */
 const events = async function* (answer, hear) {
   const stream = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   const reader = new EventReader();
@@ -104,13 +104,13 @@ const events = async function* (answer, hear) {
 
 const chatUrl = (base) => `${base}/api/v1/assistant/chat`;
 
-/** The answer that tells how many messages the visitor has left: the cookie knows who that is. */
+/** The response whose headers show the messages left. The cookie identifies the visitor. */
 export const quota = async (base) =>
   (await exchange(chatUrl(base), { credentials: "include" }, readJson)).answer;
 
 /**
- * Sends `messages` to the assistant, and gives its answer whole. `begun` is told of the answer as
- * soon as it begins, `grown` of each piece of its text.
+ * Sends `messages` to the assistant and returns the complete answer. `begun` gets the response once its
+ * headers are there, `grown` each piece of the text.
  */
 export const converse = (base, messages, { language, stopped, begun, grown }) => {
   const request = {
@@ -122,7 +122,7 @@ export const converse = (base, messages, { language, stopped, begun, grown }) =>
   return exchange(chatUrl(base), request, async (answer, hear) => {
     begun(answer);
     for await (const { name, data } of events(answer, hear)) {
-      // Other kinds of events may be added to the API one day.
+      // The API may add other events later.
       if (name === "delta") {
         grown(String(parsed(data)?.text ?? ""));
       } else if (name === "message") {

@@ -1,9 +1,9 @@
-// Time: how long something takes, and how long one has to wait.
+// Durations and waiting times.
 
-/** The longest window that a limit may have, in seconds: who tells of more is wrong. */
+/** The longest window of a limit, in seconds; longer waits are errors. */
 const WAIT_SECONDS_MAX = 366 * 24 * 3600;
 
-/** Above so many seconds a length of time is told in this unit. */
+/** Units, each with the seconds from which it is used, and its length. */
 const UNITS = [
   [24 * 3600, 24 * 3600, "day"],
   [59 * 60, 3600, "hour"],
@@ -11,16 +11,15 @@ const UNITS = [
   [0, 1, "second"],
 ];
 
-/** When something is that lies `seconds` ahead, in words, such as "in 14 minutes". */
+/** The time `seconds` from now in words, such as "in 14 minutes". */
 export const whenOf = (seconds, language) => {
   const [, length, unit] = UNITS.find(([above]) => seconds > above) ?? UNITS.at(-1);
   return new Intl.RelativeTimeFormat(language).format(Math.ceil(seconds / length), unit);
 };
 
 /**
- * The seconds that a `Retry-After` asks for, which may be a date, too (RFC 9110, section 10.2.3);
- * 0 if it asks for nothing, or for nothing that makes sense. `date` is the same answer's `Date`:
- * the clock here may be wrong.
+ * The seconds of a `Retry-After`, which may also be a date (RFC 9110, section 10.2.3); 0 if it is absent or
+ * invalid. `date` is the `Date` of the same response: the clock here may be wrong.
  */
 export const waitOf = (retryAfter, date, now = Date.now()) => {
   const text = (retryAfter ?? "").trim();
@@ -36,8 +35,8 @@ export const waitOf = (retryAfter, date, now = Date.now()) => {
 const CLOCKS = [() => performance.now(), () => Date.now()];
 
 /**
- * Tells how many seconds have passed since it was made. One clock may stand still while the machine
- * sleeps, the other may be set back: whichever has gone further is believed.
+ * Returns a function for the seconds since then. One clock may stop while the machine sleeps, the other may be
+ * set back, so the one that has advanced further counts.
  */
 export const stopwatch = (clocks = CLOCKS) => {
   const begun = clocks.map((clock) => clock());

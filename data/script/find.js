@@ -1,10 +1,10 @@
-// Finding places of the docs by words.
+// Full-text search of the docs.
 
 const RESULTS_MAX = 8;
 
 export const wordsOf = (text) => text.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter(Boolean);
 
-/** How well an entry fits: 0 if a word is missing, more where a title has it. */
+/** The rank of an entry: 0 if a word is missing, higher if the title has it. */
 const rank = ({ title, text }, words) => {
   const [inTitle, inText] = [title.toLowerCase(), text.toLowerCase()];
   let sum = 0;
@@ -18,7 +18,7 @@ const rank = ({ title, text }, words) => {
   return sum;
 };
 
-/** The entries that have every word of `query`, the best first. */
+/** The entries with every word of `query`, best first. */
 export const find = (entries, query) => {
   const words = wordsOf(query);
   const ranked = entries.map((entry) => ({ entry, worth: words.length > 0 ? rank(entry, words) : 0 }));
@@ -28,7 +28,7 @@ export const find = (entries, query) => {
 
 const SNIPPET_LENGTH = 120;
 
-/** The sentence of `text` that has the first word of `query`, and what fits after it. */
+/** The sentence of `text` with the first word of `query`, and as much as fits after it. */
 export const snippet = (text, query) => {
   const [word = ""] = wordsOf(query);
   // The first line has example questions, or the path of an operation.
@@ -41,9 +41,9 @@ export const snippet = (text, query) => {
   return `${start > at - begin ? "… " : ""}${cut}${begin + SNIPPET_LENGTH < searched.length ? " …" : ""}`;
 };
 
-/** `text` cut into pieces, every second of which is a word of `query`. */
+/** Splits `text` so that every second piece is a word of `query`. */
 export const marked = (text, query) => {
   const words = wordsOf(query).sort((a, b) => b.length - a.length);
-  // The words consist of letters and digits.
+  // No escaping: words consist of letters and digits.
   return words.length > 0 ? text.split(new RegExp(`(${words.join("|")})`, "iu")) : [text];
 };

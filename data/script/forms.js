@@ -10,7 +10,7 @@ export const key = (root) => {
   form.onSubmit(async () => {
     const label = root.elements.label.value;
     const issued = (await post("/api/v1/keys", label ? { label } : {})).value;
-    // Only now: if it had failed, the key from before might have been the only copy.
+    // Not earlier: after a failure, the previous key may be the only copy.
     value.textContent = issued.api_key;
     const day = new Date(issued.expires_at).toLocaleDateString("en", { dateStyle: "long" });
     hint.textContent = `Valid until ${day}. Send it as X-API-Key.`;
@@ -18,7 +18,7 @@ export const key = (root) => {
     form.say("Here is your key. It is shown only once.");
   });
   copiesFrom(button, value);
-  // Going back to the page does not show it again, nor say that it is there.
+  // Otherwise, going back to the page would show it again.
   addEventListener("pagehide", () => {
     value.textContent = "";
     hint.textContent = "";
@@ -29,17 +29,16 @@ export const key = (root) => {
   });
 };
 
-/** A field's value as the API takes it. */
 const valueOf = (field) => (field.type === "checkbox" ? field.checked : field.value);
 
-/** What a developer is told of a failure: the words of the API, if it said any. */
+/** For developers, a failure in the words of the API, if there are any. */
 const problemOf = ({ kind, problem, answer }, message) => {
   const words = [problem?.detail ?? problem?.title, problem?.resolution].filter(Boolean).join(" ");
   const status = answer && !words ? ` (HTTP ${answer.status})` : "";
   return words || message(kind === "lost" ? "form-lost" : "form-failed") + status;
 };
 
-/** Sends the fields as the members of a JSON body, and shows the answer as it came. */
+/** Sends the fields as a JSON body and shows the raw response. */
 export const tryIt = (root) => {
   const message = messagesIn(languageAt(root));
   const form = new Form(root, message, (failure) => problemOf(failure, message));

@@ -1,18 +1,18 @@
-// Parts of the page: copying what they say, the contents of long ones.
+// Copy buttons, the language of links, the contents of long pages.
 
 import { element, languageAt } from "../embed.js";
 
-/** The messages that this module names: the service puts them here. */
+/** Filled in by the service: the messages that this module uses. */
 const TEXTS={};
 
 const message = (key) => TEXTS[languageAt(document.documentElement)][key];
 
-/** Tells those who cannot see it. */
+/** Announces changes to screen readers. */
 export const announcer = element("p", { class: "unseen", role: "status" });
 
 const COPIED_SECONDS = 2.5;
 
-/** Has `button` copy what `source` says then; `what` names it to those who do not see where it is. */
+/** Has `button` copy the text of `source`, which screen readers call `what`. */
 export const copiesFrom = (button, source, what) => {
   const label = button.textContent;
   const say = (words) => {
@@ -22,7 +22,7 @@ export const copiesFrom = (button, source, what) => {
   button.addEventListener("click", async () => {
     let words = message("script-copied");
     try {
-      // Only pages of a secure origin have a clipboard.
+      // Only secure origins have a clipboard.
       await navigator.clipboard.writeText(source.textContent.trim());
     } catch {
       getSelection().selectAllChildren(source);
@@ -49,17 +49,17 @@ export const addCopyButton = (pre) => {
   pre.prepend(button);
 };
 
-/** Whoever chose a language keeps it: `link`, if it leads to a page of this site, names it, too. */
+/** Adds the language that the visitor chose to a `link` within this site. */
 export const keepLanguage = (link) => {
   const chosen = new URLSearchParams(location.search).get("lang");
   const url = new URL(link.href);
-  if (chosen && url.origin === location.origin && !link.hreflang) {
+  if (chosen && url.origin === location.origin && !link.closest(".languages")) {
     url.searchParams.set("lang", chosen);
     link.href = url.href;
   }
 };
 
-/** The contents of long pages: beside the text they are open, above it whoever wants opens them. */
+/** Contents next to the text are open, those above it are closed. */
 export const settleContents = (contents) => {
   const isWide = matchMedia("(min-width: 60rem)");
   const settle = () => {

@@ -1,4 +1,4 @@
-// The search over the guide and the reference. Its index is loaded when somebody begins to search.
+// The search over guide and reference. Its index is loaded with the first search.
 
 import { element, part } from "../embed.js";
 import { find, marked, snippet } from "./find.js";

@@ -155,6 +155,11 @@ pub(super) fn ok(text: impl Into<String>) -> Checked {
     Checked("ok", GOOD, text.into())
 }
 
+/// Right here, but not elsewhere.
+pub(super) fn info(text: impl Into<String>) -> Checked {
+    Checked("note", GOOD, text.into())
+}
+
 /// Possibly unintended.
 pub(super) fn warning(text: impl Into<String>) -> Checked {
     Checked("warning", NOTE, text.into())

@@ -392,7 +392,7 @@ impl Args {
     /// Checks that an email can ask to confirm, and that its link leads to a service that listens on `bound`.
     ///
     /// # Errors
-    /// What is missing, in words.
+    /// The missing flag, in words.
     pub fn check_opt_in(&self, bound: SocketAddr) -> Result<(), &'static str> {
         if !self.opt_in {
             return Ok(());
@@ -405,18 +405,12 @@ impl Args {
                 "--opt-in double stores contacts, which --newsletter-webhook-mode direct does not",
             );
         }
-        let is_here = |host: Host<&str>| match host {
-            Host::Domain(name) => name == "localhost",
-            Host::Ipv4(address) => address.is_loopback(),
-            Host::Ipv6(address) => address.is_loopback(),
-        };
-        let is_safe = |url: Url| url.scheme() == "https" || url.host().is_some_and(is_here);
-        let leads_here = match self.public_origin() {
-            Some(origin) => Url::parse(&origin).is_ok_and(is_safe),
+        let is_safe = match self.public_origin() {
+            Some(origin) => origin.starts_with("https:") || leads_here(&origin),
             // On the machine itself, to try it. Behind a proxy, others are there.
             None => bound.ip().is_loopback() && self.trusted_proxies.is_empty(),
         };
-        leads_here.then_some(()).ok_or(
+        is_safe.then_some(()).ok_or(
             "--opt-in double needs an https URL as --base-url for the link in its emails, unless --listen is a loopback \
              address without --trusted-proxy",
         )
@@ -425,7 +419,7 @@ impl Args {
     /// Checks that there is an address to send clients to who speak HTTP.
     ///
     /// # Errors
-    /// What is missing, in words.
+    /// The missing flag, in words.
     pub fn check_redirect(&self) -> Result<(), &'static str> {
         let is_https = |url: &String| url.starts_with("https:");
         if self.speaks_tls() || self.base_url.as_ref().is_some_and(is_https) {
@@ -434,7 +428,7 @@ impl Args {
         Err("--redirect-listen needs an https URL as --base-url to redirect to")
     }
 
-    /// Whether the service speaks TLS itself.
+    /// True if the service itself terminates TLS.
     pub fn speaks_tls(&self) -> bool {
         self.tls_cert.is_some() || self.acme.is_given()
     }
@@ -444,7 +438,7 @@ impl Args {
         self.base_url.clone().or_else(|| self.acme.origin())
     }
 
-    /// What addresses of the service begin with.
+    /// The scheme of the service's own addresses.
     pub fn scheme(&self) -> &'static str {
         if self.speaks_tls() { "https" } else { "http" }
     }
@@ -496,8 +490,18 @@ impl Args {
         }
     }
 
-    /// How long browsers are to insist on `https`, in seconds, if `settings` say that clients use it.
+    /// `max-age` of Strict-Transport-Security, if clients use https.
     pub fn hsts_max_age_s(&self, settings: &Settings) -> Option<u64> {
         self.hsts.filter(|_| settings.is_https())
     }
+}
+
+/// True if `url` leads to this machine, whichever it is opened on.
+pub fn leads_here(url: &str) -> bool {
+    let is_here = |host: Host<&str>| match host {
+        Host::Domain(name) => name == "localhost",
+        Host::Ipv4(address) => address.is_loopback(),
+        Host::Ipv6(address) => address.is_loopback(),
+    };
+    Url::parse(url).is_ok_and(|url| url.host().is_some_and(is_here))
 }

@@ -76,7 +76,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Whether it works on a data directory.
+    /// False if it works without a data directory or database.
     pub fn needs_data_dir(&self) -> bool {
         !matches!(
             self,
@@ -84,7 +84,7 @@ impl Command {
         )
     }
 
-    /// Whether it takes every flag of the service, because it is about them.
+    /// True if it is about the service's flags, and so takes all of them.
     pub fn takes_flags(&self) -> bool {
         matches!(self, Self::Check | Self::Doctor)
     }

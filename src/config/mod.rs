@@ -30,7 +30,7 @@ pub use clap_complete::Shell;
 use clap_mangen::Man;
 
 pub use acme::AcmeArgs;
-pub use args::{Args, GivenFlags, LogFormat, WebhookMode};
+pub use args::{Args, GivenFlags, LogFormat, WebhookMode, leads_here};
 pub use commands::*;
 pub use engines::EngineArgs;
 pub use mail::MailArgs;
@@ -58,7 +58,7 @@ const COMMON_FLAGS: [&str; 10] = [
     "opt-in", "smtp-url", "mail-from", "site-dir", "model-url",
 ];
 
-/// What the command line asks for.
+/// A parsed command line.
 #[derive(Clone, Debug)]
 pub enum Invocation {
     /// Run the service.

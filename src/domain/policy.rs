@@ -59,7 +59,7 @@ policies! {
     AssistantIp "assistant-ip": 200 in DAY_S, Network, "chat messages, by IP address";
     /// Chat turns that cost the operator money.
     AssistantAll "assistant-all": 5000 in DAY_S, Everyone,
-        "chat messages sent to the language model, all visitors together";
+        "chat messages sent to a language model, all visitors together";
     /// Bounds what a client with many networks can store: more than a very busy launch day needs, and less
     /// than one IPv6 /48 could send. The window is short, because a client that uses it up locks out all
     /// others.

@@ -8,13 +8,13 @@ use hyper::{HeaderMap, Method};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::domain::{Client, QuotaToken, Timestamp};
+use crate::domain::{Client, Language, QuotaToken, Timestamp};
 use crate::ports::random;
 
 use crate::http::peer::Peer;
 use crate::http::request::client_ip::Forwarding;
 use crate::http::request::head::Head;
-use crate::http::request::identity;
+use crate::http::request::{identity, negotiate};
 use crate::http::state::ServerState;
 use crate::http::{Area, RequestId};
 
@@ -97,5 +97,10 @@ impl RequestContext {
             Some(token) => token.cancelled().await,
             None => std::future::pending().await,
         }
+    }
+
+    /// The language of the answer: pages are only in those of the site.
+    pub(crate) fn language(&self) -> Language {
+        negotiate::language(&self.parts, &self.state().templates.languages)
     }
 }

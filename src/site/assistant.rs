@@ -7,32 +7,21 @@
 //! that are no question. Among the synonyms ☎, ⌚, ⌂ and ⚑ are the marks of a telephone number, hours, an address and
 //! a year.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::domain::{AssistantTexts, Courtesy, Language, Passage, Settings};
 
 use super::catalog::HELP;
+use super::data::text_in;
 use super::facts::{absolute, escape_markdown, is_legal};
 use super::page::Page;
 use super::site_file::SiteError;
 use super::templates::Templates;
 
-/// The text of a file of `data/assistant/` in a language.
-macro_rules! text_in {
-    ($language:expr, $file:literal) => {
-        match $language {
-            Language::English => include_str!(concat!("../../data/assistant/", $file, ".en.txt")),
-            Language::German => include_str!(concat!("../../data/assistant/", $file, ".de.txt")),
-            Language::French => include_str!(concat!("../../data/assistant/", $file, ".fr.txt")),
-            Language::Spanish => include_str!(concat!("../../data/assistant/", $file, ".es.txt")),
-        }
-    };
-}
-
 /// `passage` with the examples that stand under its title, if it is the service's.
 pub(super) fn with_examples(mut passage: Passage) -> Passage {
     if !passage.is_own {
-        let mut examples = examples(passage.language.unwrap_or_default());
+        let mut examples = headed_lines(passage.language.unwrap_or_default(), QUESTIONS);
         passage.examples = examples.remove(passage.title.as_str()).unwrap_or_default();
     }
     passage
@@ -41,29 +30,41 @@ pub(super) fn with_examples(mut passage: Passage) -> Passage {
 /// Headings that the chat of the home page offers.
 const SUGGESTIONS: usize = 3;
 
-/// The questions that the chat of the home page offers, by language and separated by bars: the operator's choice, or
-/// headings of their `pages`, first those about what most visitors ask.
-pub(super) fn suggestions(settings: &Settings, pages: &[Page]) -> BTreeMap<&'static str, String> {
+/// The questions that the chat offers, by language and separated by bars: the operator's choice, or headings of their
+/// `pages`, first those about what most visitors ask. Where the operator has none, the service speaks for itself.
+///
+/// # Errors
+/// [`SiteError`] when a message is missing.
+pub(super) fn suggestions(
+    templates: &Templates,
+    settings: &Settings,
+    pages: &[Page],
+    has_own_pages: bool,
+) -> Result<BTreeMap<&'static str, String>, SiteError> {
     let url = |page: &Page| absolute(&settings.base_url, &page.path);
     let tells = |page: &&Page| page.is_own && !is_legal(settings, &url(page));
-    let mut told: Vec<_> = pages.iter().filter(tells).collect();
-    told.sort_by_key(|page| &page.path);
     let offered = |language: Language| {
         if !settings.suggestions.is_empty() {
-            return (language.tag(), settings.suggestions.join("|"));
+            return Ok((language.tag(), settings.suggestions.join("|")));
         }
-        let lists = headed_lines(text_in!(language, "words"));
+        if !has_own_pages {
+            return Ok((
+                language.tag(),
+                templates.text(language, "home-suggestions")?,
+            ));
+        }
+        let lists = headed_lines(language, WORDS);
         let subjects = lists.get("common subjects").into_iter().flatten();
         let subjects: Vec<_> = subjects.collect();
         let mut titles = BTreeMap::new();
-        for (page, number) in told.iter().zip(subjects.len()..) {
+        for (page, number) in pages.iter().filter(tells).zip(subjects.len()..) {
             for title in page.headings(language).filter(|title| !title.contains('|')) {
                 let subject = subjects.iter().position(|subject| names(title, subject));
                 titles.entry(subject.unwrap_or(number)).or_insert(title);
             }
         }
         let titles: Vec<_> = titles.into_values().take(SUGGESTIONS).collect();
-        (language.tag(), titles.join("|"))
+        Ok((language.tag(), titles.join("|")))
     };
     Language::ALL.into_iter().map(offered).collect()
 }
@@ -75,6 +76,20 @@ fn names(heading: &str, phrases: &str) -> bool {
     phrases.any(|phrase| heading.contains(&format!(" {phrase}")))
 }
 
+/// The language that most stop words in `text` are of, the first of several.
+pub(super) fn language_of(text: &str) -> Language {
+    let words = text.to_lowercase();
+    let words: Vec<_> = words.split(|c: char| !c.is_alphabetic()).collect();
+    let known = |language: &Language| {
+        let lists = headed_lines(*language, WORDS);
+        let lines = lists.get("stop words").into_iter().flatten();
+        let known: BTreeSet<_> = lines.flat_map(|line| line.split_whitespace()).collect();
+        words.iter().filter(|word| known.contains(*word)).count()
+    };
+    let languages = Language::ALL.into_iter().rev();
+    languages.max_by_key(known).unwrap_or_default()
+}
+
 /// The way to further answers: the operator's contact, or the page that leads to the others.
 fn elsewhere(
     templates: &Templates,
@@ -82,23 +97,21 @@ fn elsewhere(
     language: Language,
     has_own: bool,
 ) -> Result<String, SiteError> {
-    let base_url = &settings.base_url;
-    let tag = language.tag();
-    let (key, link) = match settings.contact.as_deref() {
-        Some(contact) => {
-            let address = contact.strip_prefix("mailto:");
-            let link = |address| format!("[{address}]({contact})");
-            let link = address.map_or_else(|| absolute(base_url, contact), link);
-            ("assistant-contact", link)
-        }
-        None => {
-            let page = if has_own { "/" } else { HELP };
-            let name = escape_markdown(&settings.service_name);
-            let link = format!("[{name}]({base_url}{page}?lang={tag})");
-            ("assistant-all", link)
-        }
+    let (base_url, tag) = (&settings.base_url, language.tag());
+    let text = |key| templates.text(language, key);
+    let Some(contact) = settings.contact.as_deref() else {
+        let page = if has_own { "/" } else { HELP };
+        let name = escape_markdown(&settings.service_name);
+        let all = text("assistant-all")?;
+        return Ok(format!("{all} [{name}]({base_url}{page}?lang={tag})"));
     };
-    Ok(format!("{} {link}", templates.text(language, key)?))
+    Ok(match contact.strip_prefix("mailto:") {
+        Some(address) => format!("{} [{address}]({contact})", text("assistant-contact")?),
+        None => {
+            let contact = absolute(base_url, contact);
+            format!("[{}]({contact})", text("assistant-contact-page")?)
+        }
+    })
 }
 
 /// The texts of every language, English first. What is asked about a section that `passages` lack is about
@@ -114,7 +127,7 @@ pub(super) fn texts(
     let has_own = passages.iter().any(|passage| passage.is_own);
     let texts = Language::ALL.into_iter().map(|language| {
         let text = |key| templates.text(language, key);
-        let lists = headed_lines(text_in!(language, "words"));
+        let lists = headed_lines(language, WORDS);
         let lines = |heading| lists.get(heading).into_iter().flatten();
         let words = |heading| {
             let words = lines(heading).flat_map(|line| line.split_whitespace());
@@ -158,7 +171,7 @@ pub(super) fn texts(
 
 /// The examples under headings that no passage of the service has.
 fn other_subjects(language: Language, passages: &[Passage]) -> Vec<Vec<&'static str>> {
-    let mut subjects = examples(language);
+    let mut subjects = headed_lines(language, QUESTIONS);
     for passage in passages {
         if !passage.is_own && passage.language.unwrap_or_default() == language {
             subjects.remove(passage.title.as_str());
@@ -170,15 +183,16 @@ fn other_subjects(language: Language, passages: &[Passage]) -> Vec<Vec<&'static 
 /// The lines of a file of `data/assistant/`, by the headings that they stand under.
 type Lines = BTreeMap<&'static str, Vec<&'static str>>;
 
-/// The examples of a language, by the titles that they stand under.
-fn examples(language: Language) -> Lines {
-    headed_lines(text_in!(language, "questions"))
-}
+const WORDS: &str = "assistant/words.";
+const QUESTIONS: &str = "assistant/questions.";
 
-fn headed_lines(file: &'static str) -> Lines {
+fn headed_lines(language: Language, kind: &str) -> Lines {
     let mut lines = Lines::new();
     let mut heading = "";
-    for line in file.lines().filter(|line| !line.is_empty()) {
+    for line in text_in(language, kind)
+        .lines()
+        .filter(|line| !line.is_empty())
+    {
         match line.strip_prefix("# ") {
             Some(title) => heading = title,
             None => lines.entry(heading).or_default().push(line),

@@ -24,8 +24,6 @@ pub(super) struct DocumentRow {
     pub(super) template: &'static str,
     /// Its media types, the default one first.
     pub(super) media_types: &'static [&'static str],
-    /// The value of its `Link` header; empty if it has none.
-    pub(super) link: &'static str,
 }
 
 /// The page of visitors' questions.
@@ -98,17 +96,16 @@ const JWK_SET: &str = "application/jwk-set+json";
 const CARD: &str = "application/mcp-server-card+json";
 const AI_CATALOG: &str = "application/ai-catalog+json";
 /// RFC 9727, sections 4.1 and 4.2.
-const API_CATALOG: &str =
+pub(super) const API_CATALOG: &str =
     "application/linkset+json; profile=\"https://www.rfc-editor.org/info/rfc9727\"";
 
-/// A table of documents: path, template, media types, and the value of the `Link` header, if any.
+/// A table of documents: path, template and media types.
 macro_rules! documents {
-    ($($path:literal $template:literal [$($media_type:ident)+] $($link:literal)?;)+) => {
+    ($($path:literal $template:literal [$($media_type:ident)+];)+) => {
         &[$(DocumentRow {
             path: $path,
             template: $template,
             media_types: &[$($media_type),+],
-            link: concat!($($link)?),
         }),+]
     };
 }
@@ -119,8 +116,7 @@ pub(super) const DOCUMENTS: &[DocumentRow] = documents! {
     "/.well-known/oauth-authorization-server" "well-known/oauth-authorization-server.json" [JSON];
     "/.well-known/openid-configuration" "well-known/openid-configuration.json" [JSON];
     "/.well-known/jwks.json" "well-known/jwks.json" [JSON JWK_SET];
-    "/.well-known/api-catalog" "well-known/api-catalog.json" [API_CATALOG]
-        "</.well-known/api-catalog>; rel=\"api-catalog\"";
+    "/.well-known/api-catalog" "well-known/api-catalog.json" [API_CATALOG];
     "/.well-known/mcp.json" "well-known/mcp.json" [JSON];
     "/.well-known/mcp/server-card.json" "well-known/mcp/server-card.json" [JSON];
     "/mcp/server-card" "well-known/mcp/server-card.json" [CARD];

@@ -9,6 +9,7 @@ use minijinja::{AutoEscape, Environment, Error, ErrorKind, State, UndefinedBehav
 
 use crate::domain::{Language, TimeUnit};
 
+use super::data::text_in;
 use super::markdown;
 use super::site_file::SiteError;
 
@@ -19,19 +20,9 @@ const STEPS_MAX: u64 = 10_000_000;
 /// the settings make true. A page never claims what a flag makes false.
 const STATEMENTS: &str = "statements.txt";
 
-/// The messages of a language.
-const fn source(language: Language) -> &'static str {
-    match language {
-        Language::English => include_str!("../../data/locales/en.txt"),
-        Language::German => include_str!("../../data/locales/de.txt"),
-        Language::French => include_str!("../../data/locales/fr.txt"),
-        Language::Spanish => include_str!("../../data/locales/es.txt"),
-    }
-}
-
 /// The keys and texts of a file: all lines but comments and blank ones.
 fn messages(language: Language) -> impl Iterator<Item = (&'static str, &'static str)> {
-    let lines = source(language).lines();
+    let lines = text_in(language, MESSAGES).lines();
     let lines = lines.filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| line.split_once(" = "))
 }
@@ -41,8 +32,8 @@ pub(super) fn keys() -> impl Iterator<Item = &'static str> {
     messages(Language::English).map(|(key, _text)| key)
 }
 
-/// The global variable that has the messages of every language.
-const MESSAGES: &str = "messages";
+/// The folder of the messages, and the global variable that has those of every language.
+const MESSAGES: &str = "locales/";
 
 /// The message `key` in `language`, filled with `args`.
 ///
@@ -221,7 +212,7 @@ mod tests {
                 )
             };
             let messages: BTreeMap<_, _> = messages(language).map(arguments).collect();
-            let texts = source(language).lines();
+            let texts = text_in(language, MESSAGES).lines();
             let texts = texts.filter(|line| !line.is_empty() && !line.starts_with('#'));
             assert_eq!(texts.count(), messages.len(), "{language:?}");
             messages

@@ -39,7 +39,7 @@ pub const fn quota_cookie_name(is_https: bool) -> &'static str {
 pub(super) fn context(facts: &SiteFacts) -> Value {
     let settings = &facts.settings;
     // A disabled policy is `None`.
-    let limits = PolicyName::ALL.map(|name| limit(name, &settings.policies, settings.has_model));
+    let limits = PolicyName::ALL.map(|name| limit(name, &settings.policies));
     let names = PolicyName::ALL.map(|name| name.as_str().replace('-', "_"));
     context! {
         base_url => settings.base_url.as_str(),
@@ -101,19 +101,13 @@ pub(super) fn absolute(base_url: &str, link: &str) -> String {
 }
 
 /// A rate limit, and the requests counted in the words of the documents; `None` if it is off.
-fn limit(name: PolicyName, policies: &Policies, has_model: bool) -> Option<Value> {
+fn limit(name: PolicyName, policies: &Policies) -> Option<Value> {
     let quota = policies.quota(name)?;
-    let counted = if name == PolicyName::AssistantAll && !has_model {
-        "chat messages sent to a language model, all visitors together; \
-         none while the assistant answers from the site's pages"
-    } else {
-        name.counted()
-    };
     Some(context! {
         name => name.as_str(),
         count => quota.count(),
         window_s => quota.window_s(),
-        counted,
+        counted => name.counted(),
     })
 }
 

@@ -6,13 +6,10 @@ use imagesize::{Compression, ImageType};
 use tokio_util::bytes::Bytes;
 
 use super::document::Document;
-use super::site_file::SiteError;
+use super::site_file::{SiteError, is_name};
 
 /// A file of the operator's that is an image: its name and content.
 pub type SiteImage = (String, Vec<u8>);
-
-/// Maximum length of an image's name.
-const NAME_LEN_MAX: usize = 64;
 
 /// Path under which the images are served.
 pub const FOLDER: &str = "/images/";
@@ -22,27 +19,15 @@ pub const SVG: &str = "image/svg+xml";
 /// The media type of PNG.
 pub(super) const PNG: &str = "image/png";
 
-/// Media types by file extension.
-const MEDIA_TYPES: [(&str, &str); 7] = [
-    ("avif", "image/avif"),
-    ("gif", "image/gif"),
-    ("jpg", "image/jpeg"),
-    ("jpeg", "image/jpeg"),
-    ("png", PNG),
-    ("svg", SVG),
-    ("webp", "image/webp"),
-];
-
 /// True if the name has the extension of an image.
 pub fn is_image(name: &str) -> bool {
-    media_type(name).is_some()
+    ["avif", "gif", "jpg", "png", "svg", "webp"].contains(&&*ending(name))
 }
 
-fn media_type(name: &str) -> Option<&'static str> {
-    let (_, ending) = name.rsplit_once('.')?;
-    let mut types = MEDIA_TYPES.iter();
-    let (_, media_type) = types.find(|(known, _)| known.eq_ignore_ascii_case(ending))?;
-    Some(media_type)
+/// The extension of a name, as [`Image::ending`] has it.
+fn ending(name: &str) -> String {
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    ending.to_ascii_lowercase().replace("jpeg", "jpg")
 }
 
 /// An image, known by its content.
@@ -67,21 +52,15 @@ impl Image {
         logo.ok_or_else(|| "is not an SVG or PNG".to_owned())
     }
 
-    /// The picture of the home page, with its size, so that nothing moves when it has loaded.
+    /// The picture of the home page.
     ///
     /// # Errors
     /// Says what it must be.
     pub fn picture(bytes: Vec<u8>) -> Result<Self, String> {
         let image = Self::read(bytes.into());
         let kinds = ["png", "jpg", "webp", "svg"];
-        let image = image.filter(|image| kinds.contains(&image.ending));
-        let mut image = image.ok_or("is not a PNG, JPEG, WebP or SVG")?;
-        if image.media_type == SVG {
-            let size = view_box_size(&image.bytes);
-            image.size =
-                Some(size.ok_or("is an SVG without a viewBox, which is needed for its size")?);
-        }
-        Ok(image)
+        let picture = image.filter(|image| kinds.contains(&image.ending));
+        picture.ok_or_else(|| "is not a PNG, JPEG, WebP or SVG".to_owned())
     }
 
     /// The path of the home page's picture.
@@ -100,39 +79,24 @@ impl Image {
     )]
     fn read(bytes: Bytes) -> Option<Self> {
         let is_svg = std::str::from_utf8(&bytes).is_ok_and(|text| text.contains("<svg"));
-        let ending = match imagesize::image_type(&bytes) {
-            _ if is_svg => "svg",
-            Ok(ImageType::Gif) => "gif",
-            Ok(ImageType::Heif(Compression::Av1)) => "avif",
-            Ok(ImageType::Jpeg) => "jpg",
-            Ok(ImageType::Png) => "png",
-            Ok(ImageType::Webp) => "webp",
+        let (ending, media_type) = match imagesize::image_type(&bytes) {
+            _ if is_svg => ("svg", SVG),
+            Ok(ImageType::Gif) => ("gif", "image/gif"),
+            Ok(ImageType::Heif(Compression::Av1)) => ("avif", "image/avif"),
+            Ok(ImageType::Jpeg) => ("jpg", "image/jpeg"),
+            Ok(ImageType::Png) => ("png", PNG),
+            Ok(ImageType::Webp) => ("webp", "image/webp"),
             _ => return None,
         };
         let size = imagesize::blob_size(&bytes);
         let size = size.ok().map(|size| (size.width, size.height));
         (is_svg || size.is_some()).then_some(Self {
             ending,
-            media_type: media_type(&format!(".{ending}"))?,
+            media_type,
             size,
             bytes,
         })
     }
-}
-
-/// Width and height of the view box of an SVG, rounded up.
-fn view_box_size(svg: &[u8]) -> Option<(usize, usize)> {
-    let (_, rest) = std::str::from_utf8(svg).ok()?.split_once("viewBox")?;
-    let rest = rest.trim_start().strip_prefix('=')?.trim_start();
-    let quote = rest.chars().next()?;
-    let view_box = rest.split(quote).nth(1)?;
-    let numbers = view_box.split([' ', ',', '\t', '\n', '\r']);
-    let numbers = numbers.filter(|text| !text.is_empty());
-    let mut sizes = numbers.skip(2).map(|number| {
-        let size = number.parse::<f64>().ok()?.ceil();
-        size.to_string().parse().ok().filter(|size| *size > 0)
-    });
-    Some((sizes.next()??, sizes.next()??))
 }
 
 /// The images of the operator's folder, by name.
@@ -146,7 +110,9 @@ impl Images {
     /// [`SiteError`] when one of them is wrong.
     pub(super) fn read(files: &[SiteImage]) -> Result<Self, SiteError> {
         let image = |(name, bytes): &SiteImage| {
-            if !is_name(name) {
+            // None of them needs escaping in a URL.
+            let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+            if !is_name(name, is_allowed) {
                 return Err(SiteError::new(
                     name,
                     "is an image whose name is not up to 64 letters, digits and inner hyphens, \
@@ -154,7 +120,7 @@ impl Images {
                 ));
             }
             let image = Image::read(bytes.clone().into());
-            let image = image.filter(|image| media_type(name) == Some(image.media_type));
+            let image = image.filter(|image| image.ending == ending(name));
             let image = image.ok_or_else(|| {
                 SiteError::new(name, "is not the kind of image that its extension says")
             })?;
@@ -187,14 +153,6 @@ impl Images {
         let images = self.0.iter();
         images.map(|(name, image)| image.document(format!("{FOLDER}{name}")))
     }
-}
-
-/// True if the name needs no escaping in a URL.
-fn is_name(text: &str) -> bool {
-    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    text.len() <= NAME_LEN_MAX
-        && text.chars().all(is_allowed)
-        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
 }
 
 #[cfg(test)]
@@ -248,29 +206,15 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_has_a_size_and_a_path_that_tells_its_kind() {
-        let svg = |value: &str| format!("<svg xmlns='http://www.w3.org/2000/svg' viewBox{value}/>");
+    fn a_picture_has_a_path_that_tells_its_kind() {
         let jpeg = b"\xff\xd8\xff\xc0\x00\x0b\x08\x00\x10\x00\x20\x01\x01\x11\x00";
         for (bytes, path, size) in [
-            (jpeg.to_vec(), "/picture.jpg", (32, 16)),
-            (svg("=\"0 0 640 480.5\"").into(), "/picture.svg", (640, 481)),
-            (svg(" = '0 0\t.5\n1e2'").into(), "/picture.svg", (1, 100)),
-            (svg("='0,0,64,32'").into(), "/picture.svg", (64, 32)),
+            (&jpeg[..], "/picture.jpg", Some((32, 16))),
+            (b"<svg viewBox='0 0 64 32'/>", "/picture.svg", None),
         ] {
-            let picture = Image::picture(bytes).unwrap();
+            let picture = Image::picture(bytes.to_vec()).unwrap();
             assert_eq!(picture.picture_path(), path);
-            assert_eq!(picture.size, Some(size));
-        }
-        let without = "is an SVG without a viewBox, which is needed for its size";
-        let bare = svg("").replace(" viewBox", "");
-        let boxes = [
-            "='0 0 -.5 32'",
-            "='0 0 inf 1e99'",
-            "='0 0 0 32'",
-            "='0 0 wide'",
-        ];
-        for text in boxes.map(svg).into_iter().chain([bare]) {
-            assert_eq!(Image::picture(text.into()), Err(without.to_owned()));
+            assert_eq!(picture.size, size);
         }
         for other in ["GIF89a\x20\0\x10\0\0\0\0", ""] {
             let why = "is not a PNG, JPEG, WebP or SVG".to_owned();

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`facts`] | the configuration that the documents mention, as the values shared by all templates |
 //! | `catalog` | the table of pages and documents |
+//! | `data` | the files that are part of the program |
 //! | `environment` | the texts of the pages in each language; functions and filters of the templates |
 //! | [`templates`] | the files of `data/`, and rendering them, at start or per request |
 //! | `site_file` | the operator's own files, and their faults |
@@ -23,6 +24,7 @@
 
 mod assistant;
 mod catalog;
+mod data;
 pub mod document;
 mod environment;
 pub mod facts;
@@ -36,7 +38,7 @@ mod site_file;
 pub mod templates;
 pub mod tools;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use data_encoding::HEXLOWER;
@@ -48,7 +50,7 @@ use tokio_util::bytes::Bytes;
 
 use crate::domain::{AssistantTexts, Language, LetterContent, Passage, Settings};
 
-use catalog::{GUIDE, HELP, PageRow};
+use catalog::{API_CATALOG, GUIDE, HELP, PageRow};
 pub use document::{Document, HTML, Representation};
 pub use facts::SiteFacts;
 use facts::{absolute, is_legal};
@@ -56,7 +58,8 @@ pub use image::{Image, SiteImage};
 use image::{Images, PNG, SVG};
 use openapi::Description;
 use page::Page;
-use script::accented;
+use script::{Scripts, accented};
+use site_file::page_and_language;
 pub use site_file::{SiteError, SiteFile};
 use templates::Templates;
 use tools::Toolbox;
@@ -109,22 +112,55 @@ impl ProblemPage {
 
 /// The passages that the assistant may quote, the operator's first: a model with little room gets the first ones. Of the
 /// service's own pages these are the help page, and the guide where the site is for developers.
-fn passages(pages: &[Page], is_for_developers: bool, base_url: &str) -> Vec<Passage> {
+fn passages(
+    pages: &[Page],
+    is_for_developers: bool,
+    templates: &Templates,
+    base_url: &str,
+) -> Vec<Passage> {
     let is_quoted =
         |page: &&Page| page.is_own || page.path == HELP || page.path == GUIDE && is_for_developers;
     let quoted = pages.iter().filter(is_quoted);
-    let mut passages: Vec<_> = quoted.flat_map(|page| page.passages(base_url)).collect();
+    let language = templates.languages.first().copied().unwrap_or_default();
+    let passages = quoted.flat_map(|page| page.passages(base_url, language));
+    let mut passages: Vec<_> = passages.collect();
     passages.sort_by_key(|passage| !passage.is_own);
     passages
 }
 
-/// True if the operator tells visitors about the site, so that the service does not speak in their place. Imprint and
-/// privacy notice alone do not.
-fn has_own_pages(settings: &Settings, own_paths: &[(String, &str)], files: &[SiteFile]) -> bool {
-    let is_for_visitors = |file: &SiteFile| ["index.md", "help.md"].contains(&file.name.as_str());
-    let tells =
-        |(path, _): &(String, &str)| !is_legal(settings, &absolute(&settings.base_url, path));
-    own_paths.iter().any(tells) || files.iter().any(is_for_visitors)
+/// The languages in which the operator tells visitors about the site, the default first; none if the service has to
+/// speak in their place. Imprint and privacy notice do not count. A name without a language leaves it to the words.
+fn own_languages(settings: &Settings, files: &[SiteFile]) -> Result<Vec<Language>, SiteError> {
+    let mut texts: BTreeMap<_, String> = BTreeMap::new();
+    for file in files {
+        let (page, language) = page_and_language(&file.name);
+        let tells = match file.page_path()? {
+            Some(path) => !is_legal(settings, &absolute(&settings.base_url, &path)),
+            None => ["index.md", "help.md"].contains(&&*page),
+        };
+        if tells {
+            texts.entry(language).or_default().push_str(&file.text);
+        }
+    }
+    let language =
+        |(named, text): (Option<_>, String)| named.unwrap_or_else(|| assistant::language_of(&text));
+    let (languages, mut seen) = (texts.into_iter().map(language), BTreeSet::new());
+    Ok(languages
+        .filter(|language| seen.insert(*language))
+        .collect())
+}
+
+/// The operator's pages, in the order of the numbers that their names begin with, then of their titles.
+fn own_pages(templates: &Templates, files: &[SiteFile]) -> Result<Vec<Page>, SiteError> {
+    let paths = files.iter().filter_map(|file| file.page_path().transpose());
+    let paths = paths.collect::<Result<BTreeSet<_>, _>>()?;
+    let pages = paths.iter().map(|path| {
+        let name = format!("{}.md", path.trim_start_matches('/'));
+        Page::read(templates, &PageRow::OWN, path, &name, true, &context! {})
+    });
+    let mut pages = pages.collect::<Result<Vec<_>, _>>()?;
+    pages.sort_by_cached_key(Page::order);
+    Ok(pages)
 }
 
 /// Each page in its forms, and everything beside the pages.
@@ -132,6 +168,7 @@ fn all_documents(
     facts: &SiteFacts,
     pages: &[Page],
     description: Description,
+    scripts: &Scripts,
     templates: &Templates,
 ) -> Result<Vec<Document>, SiteError> {
     let mut all = assets(facts, &templates.style);
@@ -142,12 +179,14 @@ fn all_documents(
         let body = Bytes::from(templates.fill(Language::English, row.template, context! {})?);
         let form = |media_type: &&'static str| Representation::new(media_type, body.clone());
         all.push(Document {
-            link: (!row.link.is_empty()).then(|| row.link.to_owned()),
+            // RFC 9727, section 4.
+            link: (row.media_types == [API_CATALOG])
+                .then(|| format!("<{}>; rel=\"api-catalog\"", row.path)),
             ..Document::new(row.path, row.media_types.iter().map(form).collect())
         });
     }
     all.extend(description.documents());
-    all.extend(templates.scripts.documents());
+    all.extend(scripts.documents());
     all.extend(templates.images.documents());
     Ok(all)
 }
@@ -159,8 +198,11 @@ const CSS: &str = "text/css; charset=utf-8";
 fn assets(facts: &SiteFacts, style: &str) -> Vec<Document> {
     let logo = |media_type| {
         let logo = facts.logo.as_ref();
-        let logo = logo.filter(|logo| logo.media_type == media_type);
-        logo.map(|logo| logo.bytes.clone())
+        Some(
+            logo.filter(|logo| logo.media_type == media_type)?
+                .bytes
+                .clone(),
+        )
     };
     let svg = logo(SVG).unwrap_or_else(|| {
         let icon = include_str!("../../data/icon.svg");
@@ -193,43 +235,30 @@ impl Site {
     ) -> Result<Self, SiteError> {
         let settings = &facts.settings;
         let base_url = &settings.base_url;
-        let mut own_paths = Vec::new();
-        for file in files {
-            let path = file.page_path(files)?;
-            own_paths.extend(path.map(|path| (path, file.name.as_str())));
-        }
-        let has_own_pages = has_own_pages(settings, &own_paths, files);
+        let own_languages = own_languages(settings, files)?;
+        let has_own_pages = !own_languages.is_empty();
         let images = Images::read(images)?;
-        let mut templates = Templates::new(facts, files, images, has_own_pages)?;
-        let own_pages = own_paths.iter().map(|(path, name)| {
-            Page::read(&templates, &PageRow::OWN, path, name, true, &context! {})
-        });
-        let mut pages = own_pages.collect::<Result<Vec<_>, _>>()?;
+        let mut templates = Templates::new(facts, files, images, own_languages)?;
+        let mut pages = own_pages(&templates, files)?;
         let problem_list = Value::from(Serde(problems));
         let words = context! { problems => problem_list.clone(), ..templates.context.clone() };
         let description = Description::render(&words)?;
         let operations = openapi::operations(&description.value);
         let toolbox = Toolbox::new(settings, &description.value, &operations);
         let paths = catalog::PAGES.iter().map(|row| row.path);
-        let paths = paths.chain(pages.iter().map(|page| page.path.as_str()));
         let cards = pages.iter().map(|page| page.card(settings));
         let skill = "skills/public-landing-api/SKILL.md";
         let skill = templates.fill(Language::English, skill, context! {})?;
-        let navigation = Language::ALL.map(|language| {
-            let entries = pages.iter().filter_map(|page| page.navigation(language));
-            (language.tag(), entries.collect::<Vec<_>>())
-        });
         // The entries of lists: pages, skills, tools and operations.
         templates.add(context! {
-            pages => paths.map(|path| context! { path }).collect::<Vec<_>>(),
+            paths => paths.collect::<Vec<_>>(),
             own_pages => cards.collect::<Vec<_>>(),
-            navigation => BTreeMap::from(navigation),
             problems => problem_list,
             // With which an index lists it (discovery RFC v0.2.0, agentskills.io).
             skill_digest => format!("sha256:{}", HEXLOWER.encode(digest(&SHA256, skill.as_bytes()).as_ref())),
             tools => Value::from(Serde(&toolbox.tools)),
             openapi => Value::from(Serde(&description.value)),
-            groups => Value::from(Serde(openapi::groups(&description.value, &operations))),
+            operations => Value::from(Serde(&operations)),
         });
 
         for row in catalog::PAGES {
@@ -239,10 +268,15 @@ impl Site {
             pages.push(page?);
         }
         let is_for_developers = !(has_own_pages || settings.hides_developers);
-        let passages = passages(&pages, is_for_developers, base_url);
+        let passages = passages(&pages, is_for_developers, &templates, base_url);
         let guide = pages.iter().filter(|page| page.path == GUIDE);
+        let suggestions = assistant::suggestions(&templates, settings, &pages, has_own_pages)?;
+        let (accent, confirms) = (settings.accent, settings.asks_to_confirm());
+        let scripts = Scripts::read(&templates.environment, accent, confirms, &suggestions)?;
         templates.add(context! {
-            suggestions => assistant::suggestions(settings, &pages),
+            suggestions,
+            // A page loads the script it was made with.
+            script_path => Value::from_safe_string(format!("/site.js?v={}", scripts.version)),
             guide => guide.flat_map(Page::parts).collect::<Vec<_>>(),
         });
         for problem in problems {
@@ -252,7 +286,7 @@ impl Site {
             pages.push(page?);
         }
         Ok(Self {
-            documents: all_documents(facts, &pages, description, &templates)?,
+            documents: all_documents(facts, &pages, description, &scripts, &templates)?,
             assistant_texts: assistant::texts(&templates, settings, &passages)?,
             passages: passages.into_iter().map(assistant::with_examples).collect(),
             toolbox,

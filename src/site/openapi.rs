@@ -4,8 +4,7 @@
 
 use granit_parser::{BorrowedInput, Event, Parser, ScalarStyle, ScanError};
 use minijinja::syntax::SyntaxConfig;
-use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::document::{Document, JSON};
 use super::environment::environment;
@@ -64,51 +63,31 @@ impl Description {
 fn next_value<'yaml>(
     events: &mut Parser<'yaml, impl BorrowedInput<'yaml>>,
 ) -> Result<Option<Value>, ScanError> {
-    for event in events.by_ref() {
-        let value = match event?.0 {
-            Event::StreamStart | Event::DocumentStart(..) => continue,
-            Event::Scalar(text, ScalarStyle::Plain, ..) => {
-                serde_json::from_str(&text).unwrap_or_else(|_string| text.into())
+    let value = match events.next().transpose()? {
+        Some((Event::StreamStart | Event::DocumentStart(..), _)) => return next_value(events),
+        Some((Event::Scalar(text, ScalarStyle::Plain, ..), _)) => {
+            serde_json::from_str(&text).unwrap_or_else(|_string| text.into())
+        }
+        Some((Event::Scalar(text, ..), _)) => text.into(),
+        Some((Event::SequenceStart(..), _)) => {
+            let items = std::iter::from_fn(|| next_value(events).transpose());
+            Value::Array(items.collect::<Result<_, _>>()?)
+        }
+        Some((Event::MappingStart(..), _)) => {
+            let mut fields = Map::new();
+            while let Some(name) = next_value(events)? {
+                let name = name.as_str().unwrap_or_default().to_owned();
+                fields.insert(name, next_value(events)?.unwrap_or_default());
             }
-            Event::Scalar(text, ..) => text.into(),
-            Event::SequenceStart(..) => std::iter::from_fn(|| next_value(events).transpose())
-                .collect::<Result<_, _>>()
-                .map(Value::Array)?,
-            Event::MappingStart(..) => std::iter::from_fn(|| next_field(events).transpose())
-                .collect::<Result<_, _>>()
-                .map(Value::Object)?,
-            _ends => break,
-        };
-        return Ok(Some(value));
-    }
-    Ok(None)
-}
-
-fn next_field<'yaml>(
-    events: &mut Parser<'yaml, impl BorrowedInput<'yaml>>,
-) -> Result<Option<(String, Value)>, ScanError> {
-    let Some(name) = next_value(events)? else {
-        return Ok(None);
+            fields.into()
+        }
+        _ends => return Ok(None),
     };
-    let name = name
-        .as_str()
-        .map_or_else(|| name.to_string(), str::to_owned);
-    Ok(Some((name, next_value(events)?.unwrap_or_default())))
+    Ok(Some(value))
 }
 
-/// An Operation Object with additional fields: `method`, `path`, the `parameters` of its path, and `same_as`,
-/// an earlier operation of the same tag with the same request and responses, if any.
+/// An Operation Object with additional fields: its first `tag`, `method`, `path` and the `parameters` of its path.
 pub(super) type Operation = Value;
-
-/// The operations of one tag.
-#[derive(Debug, Serialize)]
-pub(super) struct Group<'a> {
-    #[serde(flatten)]
-    tag: &'a Value,
-    operations: Vec<&'a Operation>,
-    /// The operations that only return a document.
-    documents: Vec<&'a Operation>,
-}
 
 /// Every operation, in the order of the description.
 #[allow(clippy::indexing_slicing, reason = "an object takes any field")]
@@ -124,51 +103,14 @@ pub(super) fn operations(description: &Value) -> Vec<Operation> {
                 continue;
             }
             let mut operation = operation.clone();
+            operation["tag"] = operation["tags"][0].clone();
             operation["method"] = json!(method.to_ascii_uppercase());
             operation["path"] = json!(path);
             operation["parameters"] = parameters.clone();
-            let twin = operations.iter().find(|one| is_like(one, &operation));
-            operation["same_as"] = json!(twin);
             operations.push(operation);
         }
     }
     operations
-}
-
-/// The groups of all `operations`, in the order of the tags.
-pub(super) fn groups<'a>(description: &'a Value, operations: &'a [Operation]) -> Vec<Group<'a>> {
-    let group = |tag: &'a Value| {
-        let is_of_tag = |operation: &&Operation| operation.pointer("/tags/0") == tag.get("name");
-        let of_tag = operations.iter().filter(is_of_tag);
-        let (documents, operations) = of_tag.partition(|operation| is_document(operation));
-        Group {
-            tag,
-            operations,
-            documents,
-        }
-    };
-    items(description.get("tags")).map(group).collect()
-}
-
-/// True if two operations of a tag have the same request and responses.
-fn is_like(one: &Operation, other: &Operation) -> bool {
-    const MEMBERS: [&str; 6] = [
-        "tags",
-        "method",
-        "parameters",
-        "requestBody",
-        "responses",
-        "x-problem-codes",
-    ];
-    MEMBERS
-        .iter()
-        .all(|name| one.get(*name) == other.get(*name))
-}
-
-/// True if an operation only returns a cacheable document.
-fn is_document(operation: &Operation) -> bool {
-    let is_get = operation.get("method") == Some(&json!("GET"));
-    is_get && members(operation.get("responses")).any(|(status, _)| status == "304")
 }
 
 /// The items of an array; none if it is absent.

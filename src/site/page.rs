@@ -1,7 +1,10 @@
 //! A page: one Markdown source, served as HTML in the site's frame and as Markdown.
 
+use std::collections::BTreeMap;
+
 use minijinja::context;
 use minijinja::value::Value;
+use unicode_normalization::UnicodeNormalization as _;
 
 use crate::domain::{Language, Passage, Settings};
 
@@ -64,6 +67,16 @@ impl Page {
         })
     }
 
+    /// The number that its name begins with, and its title without accents: the key of the operator's order.
+    pub(super) fn order(&self) -> (u64, String) {
+        let name = self.path.trim_start_matches('/');
+        let number = name.split(|c: char| !c.is_ascii_digit()).next();
+        let number = number.and_then(|digits| digits.parse().ok());
+        let first = self.texts.first();
+        let title = first.map(|(_, article)| article.lead.title.to_lowercase().nfd().collect());
+        (number.unwrap_or(u64::MAX), title.unwrap_or_default())
+    }
+
     /// The path of its Markdown.
     pub(super) fn markdown_path(&self) -> String {
         match self.path.as_str() {
@@ -124,8 +137,7 @@ impl Page {
             here => self.path.as_str(),
             markdown_path => Value::from_safe_string(self.markdown_path()),
         };
-        let languages = self.texts.iter().map(|(language, _)| *language);
-        let html = templates.frame(language, languages, &body, values)?;
+        let html = templates.frame(language, self.row.languages, &body, values)?;
         if html.contains(&body) {
             Ok(html)
         } else {
@@ -139,23 +151,12 @@ impl Page {
         sections(first.flat_map(|(_, article)| article.parts()))
     }
 
-    fn text(&self, language: Language) -> Option<&Article> {
-        let mut texts = self.texts.iter();
-        let (_, article) = texts.find(|(own, _)| *own == language)?;
-        Some(article)
-    }
-
-    /// Path and name of the page in the navigation of `language`, if it is listed there.
-    pub(super) fn navigation(&self, language: Language) -> Option<[String; 2]> {
-        let words = self.text(language)?.navigation.clone()?;
-        Some([self.path.clone(), words])
-    }
-
     /// The headings in `language` that have a text. The title of the home page is the site's name and tells nothing.
     pub(super) fn headings(&self, language: Language) -> impl Iterator<Item = &str> {
         let skipped = usize::from(self.path == "/");
-        let articles = self.text(language).into_iter();
-        let parts = articles.flat_map(move |article| article.parts().skip(skipped));
+        let texts = self.texts.iter();
+        let articles = texts.filter(move |(own, _)| *own == language);
+        let parts = articles.flat_map(move |(_, article)| article.parts().skip(skipped));
         let told = parts.filter(|part| !part.text.is_empty());
         told.map(|part| part.title.as_str())
     }
@@ -164,17 +165,23 @@ impl Page {
     pub(super) fn card(&self, settings: &Settings) -> Value {
         let url = absolute(&settings.base_url, &self.path);
         let title = self.texts.first().map(|(_, article)| &article.lead.title);
+        let label = |(language, article): &(Language, Article)| {
+            Some((language.tag(), article.navigation.clone()?))
+        };
+        let labels = self.texts.iter().filter_map(label);
         context! {
             path => self.path.as_str(),
             markdown_path => self.markdown_path(),
             title_md => title.map(|title| escape_markdown(title)),
             is_legal => is_legal(settings, &url),
+            // By language, if it is listed there.
+            navigation => labels.collect::<BTreeMap<_, _>>(),
         }
     }
 
     /// The passages for the assistant: the page's sections, and the text before them. A text that is the same
     /// in several languages appears once.
-    pub(super) fn passages(&self, base_url: &str) -> Vec<Passage> {
+    pub(super) fn passages(&self, base_url: &str, site_language: Language) -> Vec<Passage> {
         let mut passages = Vec::new();
         for (language, article) in &self.texts {
             let texts = self.texts.iter();
@@ -183,7 +190,7 @@ impl Page {
                 continue;
             }
             let language = same.next().is_none().then_some(*language);
-            let other = language.filter(|language| *language != Language::default());
+            let other = language.filter(|language| *language != site_language);
             let query = other.map_or_else(String::new, |other| format!("?lang={}", other.tag()));
             let url = format!("{base_url}{}{query}", self.path);
             let passage = |part: &Section| {

@@ -7,19 +7,12 @@ use minijinja::{Environment, Value};
 
 use crate::domain::{Accent, Language};
 
+use super::data::sources;
 use super::document::{Document, fingerprint};
 use super::environment;
 use super::site_file::SiteError;
 
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
-
-/// Each file of `data/` with its text.
-macro_rules! sources {
-    ($($name:literal)+) => {
-        [$(($name, include_str!(concat!("../../data/", $name)))),+]
-    };
-}
-pub(super) use sources;
 
 /// Name of the elements.
 const EMBED: &str = "embed.js";
@@ -38,6 +31,7 @@ const MODULES: [(&str, &str); 5] = sources! {
 /// Placeholder of the stylesheet and the messages.
 const STYLE: &str = "STYLE=\"\"";
 const TEXTS: &str = "TEXTS={}";
+const SUGGESTIONS: &str = "ASKED={}";
 
 /// Placeholder of the flag that sign-ups have to be confirmed.
 const CONFIRMS: &str = "CONFIRMS=false";
@@ -49,12 +43,12 @@ const ARGUMENTS: [&str; 4] = ["email", "max", "n", "when"];
 #[derive(Debug)]
 pub(super) struct Scripts {
     modules: Vec<(&'static str, String)>,
-    version: String,
+    pub(super) version: String,
 }
 
 impl Scripts {
-    /// Joins the elements, with the messages of `environment` that the scripts name, and the colours `accent`. They know
-    /// whether a sign-up `confirms` by email.
+    /// Joins the elements, with the messages of `environment` that the scripts name, the colours `accent` and the
+    /// `suggestions` of each language. They know whether a sign-up `confirms` by email.
     ///
     /// # Errors
     /// [`SiteError`] when a message takes an argument that no script fills in.
@@ -62,12 +56,14 @@ impl Scripts {
         environment: &Environment<'_>,
         accent: Option<Accent>,
         confirms: bool,
+        suggestions: &BTreeMap<&str, String>,
     ) -> Result<Self, SiteError> {
         let style = accented(include_str!("../../data/embed/style.css"), accent);
         let style = compact(&style).replace('\n', "");
         let embed = PARTS.map(|(_, text)| compact(text)).concat();
         let embed = embed
             .replace(STYLE, &format!("STYLE={}", json(&style)))
+            .replace(SUGGESTIONS, &format!("ASKED={}", json(suggestions)))
             .replace(CONFIRMS, &format!("CONFIRMS={confirms}"));
         // A page's own thanks would hide that there is something to do.
         let said = r#""thanks", "newsletter-thanks""#;
@@ -86,11 +82,6 @@ impl Scripts {
         let parts: Vec<_> = modules.iter().map(|(_, text)| text.as_bytes()).collect();
         let version = fingerprint(&parts);
         Ok(Self { modules, version })
-    }
-
-    /// The path from which pages load the script.
-    pub(super) fn path(&self) -> String {
-        format!("/site.js?v={}", self.version)
     }
 
     /// Every module under its path. Imports contain the version, like those in pages, so that modules of two
@@ -158,7 +149,8 @@ mod tests {
 
     fn embed(confirms: bool) -> String {
         let environment = environment::environment(SyntaxConfig::builder()).unwrap();
-        let scripts = Scripts::read(&environment, None, confirms).unwrap();
+        let suggestions = BTreeMap::from([("en", "A|B".to_owned())]);
+        let scripts = Scripts::read(&environment, None, confirms, &suggestions).unwrap();
         let mut modules = scripts.modules.into_iter();
         modules.find(|(path, _)| *path == EMBED).unwrap().1
     }
@@ -177,6 +169,7 @@ mod tests {
     fn the_elements_are_one_module_with_style_and_texts() {
         let embed = embed(false);
         assert!(!embed.contains(STYLE) && !embed.contains(TEXTS));
+        assert!(embed.contains("const ASKED={\"en\":\"A|B\"};"));
         assert!(!embed.contains("\nimport ") && !embed.contains("\n//"));
         let texts = "Vielen Dank für Ihre Anmeldung|Merci pour votre inscription|Gracias por suscribirse|\
                      Thank you for signing up|{email}";

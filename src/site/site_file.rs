@@ -4,8 +4,6 @@ use std::error::Error as _;
 
 use crate::domain::Language;
 
-use super::catalog;
-
 /// A file of the operator's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SiteFile {
@@ -19,6 +17,9 @@ pub struct SiteFile {
 const REPLACEABLE: &str = "auth.md confirmation.md developers.md guide.md help.md home.html index.md llms.txt page.html \
     problem.md robots.txt style.css";
 
+/// Those that may have translations.
+const TRANSLATED: &str = "confirmation.md help.md index.md";
+
 /// Reserved names: the first segments of the service's other paths.
 const RESERVED: &str = "agent api docs embed images livez mcp newsletter oauth2 problems script";
 
@@ -26,33 +27,32 @@ fn is_in(list: &str, name: &str) -> bool {
     list.split(' ').any(|known| known == name)
 }
 
-/// Maximum length of a page's name, without its extension.
+/// Maximum length of a name, for a page without its extension.
 const NAME_LEN_MAX: usize = 64;
 
 impl SiteFile {
     /// Name of the email that asks contacts to confirm.
     pub const CONFIRMATION: &str = "confirmation.md";
 
-    /// The path of the page that the file adds. `None` if it replaces one of the service's, or translates one of
-    /// `files`.
+    /// The path of the page that the file is a text of. `None` if it replaces one of the service's.
     ///
     /// # Errors
     /// [`SiteError`] when its name is not valid for a page, or is reserved.
-    pub(super) fn page_path(&self, files: &[Self]) -> Result<Option<String>, SiteError> {
+    pub(super) fn page_path(&self) -> Result<Option<String>, SiteError> {
         let (original, language) = page_and_language(&self.name);
-        let is_translation = language.is_some() && is_translated(&original);
+        let is_translation = language.is_some() && is_in(TRANSLATED, &original);
         if is_in(REPLACEABLE, &self.name) || is_translation {
             return Ok(None);
         }
-        let page = original.strip_suffix(".md").filter(|name| is_name(name));
+        let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        let page = original.strip_suffix(".md");
+        let page = page.filter(|name| is_name(name, is_allowed));
         let why = match page {
             Some(_) if is_in(REPLACEABLE, &original) => format!("{original} is only in English"),
             Some(name) if is_in(RESERVED, name) => {
                 format!("/{name} is already a path of the service")
             }
-            Some(name) if language.is_none() => return Ok(Some(format!("/{name}"))),
-            Some(_) if files.iter().any(|file| file.name == original) => return Ok(None),
-            Some(_) => format!("is a translation of {original}, which does not exist"),
+            Some(name) => return Ok(Some(format!("/{name}"))),
             None => format!(
                 "is neither a page, named by up to {NAME_LEN_MAX} lowercase letters, digits and inner hyphens and \
                  .md, or .de.md for one in German, nor one of {}",
@@ -63,24 +63,14 @@ impl SiteFile {
     }
 }
 
-/// True if the page made from `template` comes in more than one language.
-fn is_translated(template: &str) -> bool {
-    if template == SiteFile::CONFIRMATION {
-        return true;
-    }
-    let mut pages = catalog::PAGES.iter().filter(|row| row.languages.len() > 1);
-    pages.any(|row| row.template == template)
-}
-
 /// The file of the page that `name` is a text of, and the language in the name, if any: `about.md` and German
 /// for `about.de.md`.
 pub(super) fn page_and_language(name: &str) -> (String, Option<Language>) {
-    let others = Language::ALL
-        .into_iter()
-        .filter(|language| *language != Language::default());
-    let stem_of = |language: Language| name.strip_suffix(&format!(".{}.md", language.tag()));
-    let mut found = others.filter_map(|language| Some((stem_of(language)?, language)));
-    match found.next() {
+    let page_of = |language: Language| {
+        let page = name.strip_suffix(&format!(".{}.md", language.tag()))?;
+        Some((page, language))
+    };
+    match Language::ALL.into_iter().find_map(page_of) {
         Some((page, language)) => (format!("{page}.md"), Some(language)),
         None => (name.to_owned(), None),
     }
@@ -94,12 +84,13 @@ pub(super) fn name_in(language: Language, name: &str) -> String {
     }
 }
 
-fn is_name(text: &str) -> bool {
-    let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+/// True if `text` is a short name of such characters, with letters or digits at its ends.
+pub(super) fn is_name(text: &str, is_allowed: impl Fn(char) -> bool) -> bool {
+    let is_end = |c: char| c.is_ascii_alphanumeric();
     (1..=NAME_LEN_MAX).contains(&text.len())
         && text.chars().all(is_allowed)
-        && !text.starts_with('-')
-        && !text.ends_with('-')
+        && text.starts_with(is_end)
+        && text.ends_with(is_end)
 }
 
 /// Why the site can't be rendered. Its text is one line, whatever the file's name and content.
@@ -156,20 +147,22 @@ mod tests {
             name: name.to_owned(),
             text: String::new(),
         };
-        let path = file(name).page_path(&[file("about.md")]);
+        let path = file(name).page_path();
         path.map_err(|error| error.to_string())
     }
 
     #[test]
     fn a_name_tells_what_a_file_stands_for() {
-        let translations = "help.de.md index.es.md about.de.md about.es.md";
+        let translations = "help.de.md index.es.md index.en.md confirmation.fr.md";
         for name in REPLACEABLE.split(' ').chain(translations.split(' ')) {
             assert_eq!(page_path(name), Ok(None));
         }
         let longest = "a".repeat(64);
         for name in ["about", "opening-hours", "2026", "a", &longest] {
             let path = Ok(Some(format!("/{name}")));
-            assert_eq!(page_path(&format!("{name}.md")), path);
+            for ending in ["md", "en.md", "de.md"] {
+                assert_eq!(page_path(&format!("{name}.{ending}")), path);
+            }
         }
     }
 
@@ -179,7 +172,6 @@ mod tests {
             ("guide.de.md", "guide.md is only in English"),
             ("auth.fr.md", "auth.md is only in English"),
             ("api.de.md", "/api is already a path of the service"),
-            ("a.de.md", "is a translation of a.md, which does not exist"),
         ] {
             assert_eq!(page_path(name), Err(format!("{name}: {why}")));
         }
@@ -188,7 +180,7 @@ mod tests {
             assert_eq!(page_path(&format!("{name}.md")), Err(error));
         }
         let too_long = format!("{}.md", "a".repeat(65));
-        let others = "|.md|about|about.MD|About.md|about.html|about.md~|-a.md|a-.md|a b.md|a_b.md|a.b.md|a.en.md|\
+        let others = "|.md|about|about.MD|About.md|about.html|about.md~|-a.md|a-.md|a b.md|a_b.md|a.b.md|\
                       a.b.de.md|A.de.md|a.DE.md|a.de-AT.md|a.it.md|a.de.fr.md|.de.md|home.de.html|../a.md|é.md|\
                       %61.md|openapi.json|sitemap.xml|article.html";
         for name in others.split('|').chain([&*too_long]) {

@@ -1,20 +1,19 @@
 //! The files of `data/` as templates.
 
-use std::io;
-
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
-use minijinja::{Environment, ErrorKind, context};
+use minijinja::{Environment, context};
 use serde::Serialize;
 
 use crate::domain::Language;
 
 use super::catalog::FRAME;
+use super::data::sources;
 use super::document::fingerprint;
 use super::environment::{self, environment, statements};
 use super::facts::{self, SiteFacts};
 use super::image::{Images, PNG, SVG};
-use super::script::{Scripts, accented, sources};
+use super::script::accented;
 use super::site_file::{SiteError, SiteFile, name_in, page_and_language};
 
 /// The templates, by name; the extension decides how values are escaped. A template that an operator may not
@@ -37,19 +36,15 @@ const SOURCES: &[(&str, &str)] = &sources! {
 /// The stylesheet. It is no template: `{#` in it would begin a comment.
 const STYLE: &str = "style.css";
 
-/// Maximum size of a rendered template, in bytes: few steps can write a lot.
-const FILLED_BYTES_MAX: usize = 4 * 1024 * 1024;
-
 /// The templates and their shared values.
 #[derive(Debug)]
 pub struct Templates {
-    environment: Environment<'static>,
+    pub(super) environment: Environment<'static>,
     /// The values of all templates.
     pub(super) context: Value,
-    /// The languages that pages link to: of the operator's pages, if there are any, those that they are in.
-    languages: Vec<Language>,
+    /// The languages of the site, the default first: those of the operator's pages, if there are any.
+    pub languages: Vec<Language>,
     pub(super) style: String,
-    pub(super) scripts: Scripts,
     pub(super) images: Images,
 }
 
@@ -63,11 +58,11 @@ impl Templates {
         facts: &SiteFacts,
         files: &[SiteFile],
         images: Images,
-        has_own_pages: bool,
+        own_languages: Vec<Language>,
     ) -> Result<Self, SiteError> {
+        let has_own_pages = !own_languages.is_empty();
         let accent = facts.settings.accent;
         let mut environment = environment(SyntaxConfig::builder())?;
-        let scripts = Scripts::read(&environment, accent, facts.settings.asks_to_confirm())?;
         for &(name, source) in SOURCES {
             if !is_outdated(name, files) {
                 environment.add_template(name, source)?;
@@ -86,27 +81,24 @@ impl Templates {
             let logo = facts.logo.as_ref();
             logo.is_none_or(|logo| logo.media_type == media_type)
         };
-        // A page loads the script and style it was made with.
+        // A page loads the style it was made with.
         let own = context! {
-            script_path => Value::from_safe_string(scripts.path()),
             style_path => Value::from_safe_string(format!("/style.css?v={}", fingerprint(&[style.as_bytes()]))),
             // Without a logo, the icon serves as both.
             has_svg_icon => is_logo(SVG),
             has_png_icon => is_logo(PNG),
             has_own_pages,
         };
-        let is_linked = |language: &Language| {
-            let is_of = |file: &SiteFile| page_and_language(&file.name).1 == Some(*language);
-            !has_own_pages || *language == Language::default() || files.iter().any(is_of)
-        };
         let context = context! { ..own, ..facts::context(facts) };
         let privacy = statements(&environment, &context)?;
         Ok(Self {
             context: context! { privacy, ..context },
-            languages: Language::ALL.into_iter().filter(is_linked).collect(),
+            languages: match has_own_pages {
+                true => own_languages,
+                false => Language::ALL.to_vec(),
+            },
             environment,
             style,
-            scripts,
             images,
         })
     }
@@ -133,21 +125,20 @@ impl Templates {
     }
 
     /// The template of the page `name` in `language`: a translation, such as `about.de.md` for `about.md`, or
-    /// else the page's.
+    /// else the page's, or else the first translation.
     pub(super) fn source_in(&self, language: Language, name: &str) -> String {
-        let own = name_in(language, name);
-        if self.environment.get_template(&own).is_ok() {
-            own
-        } else {
-            name.to_owned()
-        }
+        let others = Language::ALL.map(|other| name_in(other, name));
+        let names = [name_in(language, name), name.to_owned()];
+        let mut names = names.into_iter().chain(others);
+        let source = names.find(|name| self.environment.get_template(name).is_ok());
+        source.unwrap_or_else(|| name.to_owned())
     }
 
     /// Renders the template `name`, with messages in `language`; `more` takes precedence over the shared
     /// values.
     ///
     /// # Errors
-    /// [`SiteError`] when it uses an undefined value or message, or grows too large.
+    /// [`SiteError`] when it uses an undefined value or message.
     pub(super) fn fill(
         &self,
         language: Language,
@@ -156,34 +147,23 @@ impl Templates {
     ) -> Result<String, SiteError> {
         let context = context! { lang => language.tag(), ..self.context.clone() };
         let template = self.environment.get_template(name)?;
-        let mut filled = Bounded::default();
-        template
-            .render_captured_to(context! { ..more, ..context }, &mut filled)
-            .map_err(|error| {
-                // An error of writing has lost the position.
-                if error.kind() == ErrorKind::WriteFailure {
-                    let why = format!("is filled in to more than {FILLED_BYTES_MAX} bytes");
-                    return SiteError::new(name, why);
-                }
-                SiteError::from(error)
-            })?;
-        String::from_utf8(filled.0)
-            .map_err(|error| SiteError::new(name, error.utf8_error().to_string()))
+        Ok(template.render(context! { ..more, ..context })?)
     }
 
-    /// Lays `body` out in the frame of every page, with links to the page in others of its `languages`.
+    /// Lays `body` out in the frame of every page, with links to the page in those of its `languages` that the site has.
     ///
     /// # Errors
     /// As [`Self::fill`].
     pub(super) fn frame(
         &self,
         language: Language,
-        languages: impl Iterator<Item = Language>,
+        languages: &[Language],
         body: &str,
         values: Value,
     ) -> Result<String, SiteError> {
-        let linked = languages.filter(|language| self.languages.contains(language));
-        let link = |lang: Language| context! { tag => lang.tag(), name => lang.name() };
+        let has = |language: &&Language| languages.contains(language);
+        let linked = self.languages.iter().filter(has);
+        let link = |lang: &Language| context! { tag => lang.tag(), name => lang.name() };
         let own = context! {
             languages => linked.map(link).collect::<Vec<_>>(),
             body => Value::from_safe_string(body.to_owned()),
@@ -200,7 +180,7 @@ impl Templates {
     /// `path` is the page's own URL in every language, if it has one.
     ///
     /// # Errors
-    /// [`SiteError`] when a template uses an undefined value, or grows too large.
+    /// [`SiteError`] when a template uses an undefined value.
     pub fn page(
         &self,
         language: Language,
@@ -217,7 +197,7 @@ impl Templates {
             here => path.unwrap_or_default(),
             markdown_path => "",
         };
-        let languages = path.iter().flat_map(|_path| Language::ALL);
+        let languages = path.map_or(&[][..], |_path| &Language::ALL);
         self.frame(language, languages, &body, frame)
     }
 }
@@ -227,24 +207,6 @@ impl Templates {
 fn is_outdated(name: &str, files: &[SiteFile]) -> bool {
     let (page, language) = page_and_language(name);
     language.is_some() && files.iter().any(|file| file.name == page)
-}
-
-/// A writer that accepts at most [`FILLED_BYTES_MAX`] bytes.
-#[derive(Debug, Default)]
-struct Bounded(Vec<u8>);
-
-impl io::Write for Bounded {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if bytes.len() > FILLED_BYTES_MAX - self.0.len() {
-            return Err(io::ErrorKind::FileTooLarge.into());
-        }
-        self.0.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 #[cfg(test)]
@@ -258,7 +220,7 @@ mod tests {
                 name: name.to_owned(),
                 text: String::new(),
             };
-            assert!(!matches!(file.page_path(&[]), Ok(Some(_))), "{name}");
+            assert!(!matches!(file.page_path(), Ok(Some(_))), "{name}");
         }
     }
 }

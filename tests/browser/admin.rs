@@ -156,7 +156,9 @@ async fn the_plots_say_what_they_show() {
     let page = &visit.browser;
     let root = sign_in(page, &link).await;
     let plots = "return all('svg.plot').length";
-    assert_eq!(page.run(plots).await, 9);
+    assert_eq!(page.run(plots).await, 8);
+    let without = page.text(".plots + .position").await;
+    assert_eq!(without, "None in this time: imported contacts.");
     // As a screen reader gets it.
     let names = "return [...document.querySelectorAll('svg.plot')].map((plot) =>
          plot.getAttribute('aria-labelledby').split(' ')

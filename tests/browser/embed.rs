@@ -307,9 +307,15 @@ async fn hostile_rules_stay_outside() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_button_opens_a_panel_and_the_focus_comes_back() {
-    const BUTTON: &str = r#"<landing-chat mode="button" button="Ask &lt;us&gt;" heading="Help" suggestions="What is this site?"></landing-chat>"#;
+    const BUTTON: &str =
+        r#"<landing-chat mode="button" button="Ask &lt;us&gt;" heading="Help"></landing-chat>"#;
     let visit = embedded(PLAIN, BUTTON, "", true).await;
     let page = &visit.browser;
+    page.click(LAUNCHER).await;
+    // As on the home page.
+    let first = page.text("landing-chat >>> .suggestion").await;
+    assert_eq!(first, "What is this site?");
+    page.click("landing-chat >>> .close").await;
     for (answers, width, height) in [(1, 390, 844), (2, 1280, 900)] {
         page.resize(width, height).await;
         assert_eq!(page.text(LAUNCHER).await, "Ask <us>");

@@ -195,9 +195,9 @@ async fn a_refusal_leads_to_a_person_if_the_operator_names_one() {
         ),
         (
             Some("https://example.com/us"),
-            "Or ask us directly: https://example.com/us",
+            "[Contact us](https://example.com/us)",
         ),
-        (Some("/us"), "Or ask us directly: http://127.0.0.1:8080/us"),
+        (Some("/us"), "[Contact us](http://127.0.0.1:8080/us)"),
     ] {
         let mut facts = facts();
         facts.settings.contact = contact.map(str::to_owned);

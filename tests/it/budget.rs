@@ -29,7 +29,7 @@ const ROOMS: [(&str, usize); 23] = [
     ("operator", 1_730),
     ("operator/page", 860),
     ("ports", 420),
-    ("site", 2_170),
+    ("site", 2_054),
     ("telemetry.rs", 169),
     ("usecases", 1_170),
     ("wiring", 566),

@@ -104,8 +104,12 @@ fn doctor_knows_its_service_from_another_behind_the_base_url() {
     };
     let lines = with_base(&program.address, 0);
     check_line(&lines, "ok", "service", "is running");
-    check_line(&lines, "warning", "base URL", "unencrypted");
+    check_line(&lines, "note", "base URL", "on this machine only");
     // There is no proxy between, so both requests count as one client's.
+    check_line(&lines, "note", "proxy", "none");
+    // Another way to the same listener, which does not look like one on this machine.
+    let lines = with_base(&program.address.replace("127.0.0.1", "0.0.0.0"), 0);
+    check_line(&lines, "warning", "base URL", "unencrypted");
     check_line(&lines, "warning", "proxy", "--trusted-proxy");
 
     let lines = with_base(&other.address, 1);

@@ -105,10 +105,9 @@ impl Documents {
     }
 
     /// The document that is requested, in the representation that the client prefers, or 304 if the
-    /// client has it. `None` if there is no such document.
-    pub(crate) fn answer(&self, request: &Parts) -> Option<Reply> {
+    /// client has it, in `language` if there is one in each. `None` if there is no such document.
+    pub(crate) fn answer(&self, request: &Parts, language: Language) -> Option<Reply> {
         let forms = self.0.get(request.uri.path())?;
-        let language = negotiate::language(request);
         let is_readable = |form: &&Variant| form.language.is_none_or(|its| its == language);
         let forms = || forms.iter().filter(is_readable);
         let media_types = forms().map(|form| form.media_type);

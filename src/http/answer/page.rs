@@ -76,7 +76,7 @@ pub(crate) fn failure_page(
     };
     let page = WrittenPage {
         status,
-        language: negotiate::language(&context.parts),
+        language: context.language(),
         layout: "parts/error.html",
         title,
         path: None,

@@ -7,7 +7,7 @@ use hyper::body::Bytes;
 use crate::domain::{Conversation, Decision, QuotaToken};
 use crate::http::endpoint::{Handled::Now, later};
 use crate::http::request::json;
-use crate::http::request::negotiate::{self, prefers_events};
+use crate::http::request::negotiate::prefers_events;
 use crate::http::{BodyRule, Endpoint, Problem, Reply, RequestContext, Unknown};
 use crate::site::tools::Tool;
 use crate::usecases::ask_assistant::{self as usecase, Answered};
@@ -49,7 +49,7 @@ const PATHS: &[&str] = &["/api/v1/assistant/chat", "/api/assistant/chat"];
 
 async fn chat(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
     let mut conversation = chat_wire::read_request(&body, Unknown::Ignored)?;
-    conversation.language = negotiate::language(&context.parts);
+    conversation.language = context.language();
     if prefers_events(context.headers()) {
         return stream::chat(context, conversation).await;
     }

@@ -15,7 +15,7 @@ use crate::domain::{Contact, ContactStatus, LeaveToken};
 use crate::http::answer::documents::NO_REFERRER;
 use crate::http::answer::page::WrittenPage;
 use crate::http::endpoint::later;
-use crate::http::request::{form, negotiate};
+use crate::http::request::form;
 use crate::http::{BodyRule, Endpoint, Problem, Reply, RequestContext};
 use crate::usecases::admit::network_charges;
 use crate::usecases::contacts::{confirm, leave};
@@ -151,10 +151,9 @@ fn contact_page(
 ) -> Result<Reply, Problem> {
     let address = contact.as_ref().map(|contact| contact.email.masked());
     let language = contact.and_then(|contact| contact.consent?.language);
-    let asked = || negotiate::language(&context.parts);
     let page = WrittenPage {
         status: StatusCode::OK,
-        language: language.unwrap_or_else(asked),
+        language: language.unwrap_or_else(|| context.language()),
         layout: "parts/contact.html",
         title: &format!("{state}-title"),
         path: None,

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::domain::{EmailAddress, EmailError, SignUpWay};
 use crate::http::endpoint::later;
 use crate::http::request::evidence::evidence;
-use crate::http::request::{form, json, negotiate};
+use crate::http::request::{form, json};
 use crate::http::{BodyRule, Endpoint, Problem, Reply, RequestContext, Unknown};
 use crate::site::tools::Tool;
 use crate::usecases::subscribe::subscribe;
@@ -40,7 +40,7 @@ async fn sign_up(context: RequestContext, body: Bytes, way: SignUpWay) -> Result
     let query = form::parse(query.as_bytes());
     // The body allows no other fields, so a page puts its name in the query. Invalid names are left out.
     let named = query.first("source");
-    let language = (way == SignUpWay::Element).then(|| negotiate::language(&context.parts));
+    let language = (way == SignUpWay::Element).then(|| context.language());
     let evidence = evidence(&context, way, named, language);
     let subscribed = subscribe(app.newsletter(), &context.client, email, evidence).await?;
     let mode = match subscribed.is_passed_on {

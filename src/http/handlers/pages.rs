@@ -11,6 +11,9 @@ pub(crate) const DOCUMENT: Endpoint = Endpoint {
 };
 
 fn document(context: &RequestContext) -> Result<Reply, Problem> {
-    let answer = context.state().documents.answer(&context.parts);
+    let answer = context
+        .state()
+        .documents
+        .answer(&context.parts, context.language());
     answer.ok_or_else(|| Problem::of(Code::NotFound))
 }

@@ -30,22 +30,24 @@ pub(crate) fn choose<'a>(headers: &HeaderMap, offered: impl Iterator<Item = &'a 
     chosen
 }
 
-/// Language of the response: that of the query (`?lang=de`), or the one with the highest weight in
-/// `Accept-Language`, the first of several. `*` is the default language.
-pub(crate) fn language(request: &Parts) -> Language {
+/// Language of the response: that of the query (`?lang=de`), or of those that the `site` has, the default first, the one
+/// with the highest weight in `Accept-Language`, the first of several. `*` is the default.
+pub(crate) fn language(request: &Parts, site: &[Language]) -> Language {
     let pairs = request.uri.query().unwrap_or_default().split('&');
     let named = pairs
         .filter_map(|pair| pair.strip_prefix("lang="))
         .find_map(Language::of_tag);
     named.unwrap_or_else(|| {
+        let default = site.first().copied().unwrap_or_default();
         let accepted = ranges(&request.headers, ACCEPT_LANGUAGE)
             .filter(|(_, quality)| *quality > 0)
             .filter_map(|(tag, quality)| match tag {
-                "*" => Some((Language::default(), quality)),
+                "*" => Some((default, quality)),
                 tag => Some((Language::of_tag(tag)?, quality)),
-            });
+            })
+            .filter(|(language, _)| site.contains(language));
         let best = accepted.min_by_key(|(_, quality)| Reverse(*quality));
-        best.map_or_else(Language::default, |(language, _)| language)
+        best.map_or(default, |(language, _)| language)
     })
 }
 
@@ -155,11 +157,11 @@ mod tests {
     #[test]
     fn the_language_is_the_one_that_is_liked_best() {
         use Language::{English, French, German, Spanish};
-        let of = |path: &str, accept: &[&str]| {
+        let of = |path: &str, accept: &[&str], site: &[Language]| {
             let request = accept.iter().fold(Request::get(path), |request, value| {
                 request.header(ACCEPT_LANGUAGE, *value)
             });
-            language(&request.body(()).unwrap().into_parts().0)
+            language(&request.body(()).unwrap().into_parts().0, site)
         };
         for (path, accept, expected) in [
             ("/", "", English),
@@ -178,9 +180,20 @@ mod tests {
             ("/?lang=xx", "de", German),
             ("/?lang=", "", English),
         ] {
-            assert_eq!(of(path, &[accept]), expected, "{path} {accept}");
+            let chosen = of(path, &[accept], &Language::ALL);
+            assert_eq!(chosen, expected, "{path} {accept}");
         }
-        assert_eq!(of("/", &["en;q=0.5", "es"]), Spanish);
+        assert_eq!(of("/", &["en;q=0.5", "es"], &Language::ALL), Spanish);
+        for (path, accept, expected) in [
+            ("/", "en", German),
+            ("/", "en, fr;q=0.1", French),
+            ("/", "*, fr;q=0.1", German),
+            ("/", "", German),
+            ("/?lang=en", "fr", English),
+        ] {
+            let chosen = of(path, &[accept], &[German, French]);
+            assert_eq!(chosen, expected, "{path} {accept}");
+        }
     }
 
     #[test]

@@ -95,11 +95,9 @@ pub(super) fn to_html(markdown: &str) -> String {
     let mut filter = Filter::new(markdown, &images);
     let events = parse(markdown).into_offset_iter();
     let events = events.filter_map(|(event, range)| filter.apply(event, range));
+    let events = events.filter(|event| !matches!(event, Event::Html(_)));
     let mut page = String::new();
-    html::push_html(
-        &mut page,
-        events.filter(|event| !matches!(event, Event::Html(_))),
-    );
+    html::push_html(&mut page, events);
     page
 }
 

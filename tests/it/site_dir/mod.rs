@@ -7,6 +7,7 @@ mod shops;
 
 use landing_api::adapters::model::PassageModelClient;
 use landing_api::adapters::model::openai::page_prompt;
+use landing_api::domain::Language;
 use landing_api::domain::chat::Passage;
 use landing_api::domain::time::DAY_MS;
 use landing_api::http::answer::problem;
@@ -204,9 +205,86 @@ async fn a_page_has_a_file_for_each_language() {
     }
     let untranslated = body(&app, "/index.md?lang=de").await;
     assert!(!untranslated.contains("Portada"));
-    let error = render(&[("about.de.md", "# Über uns")]).unwrap_err();
-    let expected = "about.de.md: is a translation of about.md, which does not exist";
-    assert_eq!(error, expected);
+}
+
+/// What a bakery writes, whose language only the words tell.
+const BAKERY: [(&str, &str); 2] = [
+    (
+        "index.md",
+        "# Brot\n\nWir backen jeden Tag mit Mehl aus der Region.\n",
+    ),
+    (
+        "zeiten.md",
+        "# Zeiten\n\n## Wann?\n\nVon 6 bis 18 Uhr, am Sonntag nicht.\n",
+    ),
+];
+
+#[tokio::test]
+async fn a_site_in_one_language_is_in_that_language_for_every_visitor() {
+    let named = [
+        ("zeiten.de.md", "# Zeiten\n"),
+        ("preise.de.md", "# Preise\n"),
+    ];
+    for files in [BAKERY, named] {
+        let app = app(&files);
+        let visit = |path: &str| Call::get(path).header("accept", "text/html");
+        for (path, status) in [
+            ("/", 200),
+            ("/zeiten", 200),
+            ("/help", 200),
+            ("/newsletter", 200),
+            ("/newsletter/thanks", 200),
+            ("/nowhere", 404),
+        ] {
+            for accepted in ["en", "fr, en;q=0.5"] {
+                let call = visit(path).header("accept-language", accepted);
+                let page = app.send(call).await;
+                assert_eq!(page.status, status, "{path}");
+                let html = page.text();
+                assert!(html.contains("<html lang=\"de\">"), "{path}: {html}");
+                assert!(html.contains(">Startseite</a>"), "{path}: {html}");
+                assert!(!html.contains("class=\"languages\""), "{path}: {html}");
+            }
+        }
+        // Whoever chooses another language by its link gets it.
+        let english = app.send(visit("/?lang=en")).await;
+        assert!(english.text().contains("<html lang=\"en\">"));
+        let subscribed = Call::form("/newsletter", "email=eve@example.com");
+        let reply = app.send(subscribed.header("accept-language", "en")).await;
+        assert_eq!(reply.header("location"), Some("/newsletter/thanks?lang=de"));
+    }
+}
+
+#[test]
+fn the_imprint_alone_adds_no_language() {
+    let mut facts = facts();
+    facts.settings.imprint_url = Some("/imprint".to_owned());
+    let imprint = ("imprint.en.md", "# Imprint\n\nThis is the imprint.\n");
+    let site = render_with(&facts, &[BAKERY[0], imprint]);
+    assert_eq!(site.templates.languages, [Language::German]);
+}
+
+#[tokio::test]
+async fn a_site_in_two_languages_is_in_that_of_its_plain_names_for_all_others() {
+    let french = ("zeiten.fr.md", "# Horaires\n");
+    let app = app(&[BAKERY[0], BAKERY[1], french]);
+    for (accepted, tag, title) in [
+        ("en", "de", "Zeiten</h1>"),
+        ("de", "de", "Zeiten</h1>"),
+        ("fr", "fr", "Horaires</h1>"),
+    ] {
+        let html = app.send(Call::get("/zeiten").header("accept-language", accepted));
+        let html = html.await.text().to_owned();
+        assert!(html.contains(&format!("<html lang=\"{tag}\">")), "{html}");
+        assert!(html.contains(title), "{html}");
+        let url = "http://landing.example/zeiten";
+        let canonical = match tag {
+            "de" => format!("<link rel=\"canonical\" href=\"{url}\">"),
+            _ => format!("<link rel=\"canonical\" href=\"{url}?lang=fr\">"),
+        };
+        assert!(html.contains(&canonical), "{html}");
+        assert!(html.contains(&format!("hreflang=\"x-default\" href=\"{url}\"")));
+    }
 }
 
 #[tokio::test]
@@ -280,6 +358,8 @@ async fn a_page_may_stand_in_the_navigation() {
     assert!(own.contains("<a href=\"/about\" aria-current=\"page\">"));
     let german = body(&app, "/?lang=de").await;
     assert!(german.contains("<a href=\"/about\">Über uns</a>"));
+    let english_pages = "<a href=\"/developers\" hreflang=\"en\">Entwickler (auf Englisch)</a>";
+    assert!(german.contains(english_pages), "{german}");
     // It is no hint for the assistant, and stands in no Markdown.
     assert!(!body(&app, "/about.md").await.contains("navigation"));
     let site = render(&files).unwrap();
@@ -289,10 +369,36 @@ async fn a_page_may_stand_in_the_navigation() {
 }
 
 #[tokio::test]
+async fn the_navigation_begins_at_home_and_ends_with_the_services_pages() {
+    let page = |title: &str| format!("# {title}\n\n<!-- navigation: {title} -->\n");
+    let titles = [
+        ("a.md", "Zimmer"),
+        ("b.md", "Über uns"),
+        ("c.md", "Anreise"),
+        ("10-d.md", "Last"),
+        ("9-e.md", "Second"),
+        ("1-f.md", "First"),
+    ];
+    let pages = titles.map(|(name, title)| (name, page(title)));
+    let files: Vec<_> = pages.iter().map(|(name, text)| (*name, &**text)).collect();
+    let html = body(&app(&files), "/").await;
+    let (_, navigation) = html.split_once("<nav").unwrap();
+    let (navigation, _) = navigation.split_once("</nav>").unwrap();
+    let links = navigation
+        .split("</a>")
+        .filter_map(|link| link.rsplit('>').next());
+    let labels: Vec<_> = links.filter(|label| !label.trim().is_empty()).collect();
+    let numbered = ["Startseite", "First", "Second", "Last"];
+    let others = ["Anreise", "Über uns", "Zimmer", "Hilfe"];
+    let last = ["Entwickler (auf Englisch)"];
+    assert_eq!(labels, [&numbered[..], &others, &last].concat());
+}
+
+#[tokio::test]
 async fn no_page_is_mistaken_for_a_part_of_the_others() {
     let names = "reference.md article.md members.md operation.md site.md style.md";
     let files: Vec<_> = names.split(' ').map(|name| (name, "# Mine")).collect();
-    let (plain, app) = (app(&[]), app(&files));
+    let (plain, app) = (app(&[("mine.md", "# Mine")]), app(&files));
     for (name, _) in files {
         let path = format!("/{}", name.trim_end_matches(".md"));
         assert!(body(&app, &path).await.contains("Mine</h1>"), "{path}");

@@ -15,7 +15,7 @@ use crate::http::answer::documents::PAGE_POLICY;
 use crate::http::answer::page::WrittenPage;
 use crate::http::endpoint::{Handled::Now, later};
 use crate::http::request::evidence::evidence;
-use crate::http::request::{form, negotiate};
+use crate::http::request::form;
 use crate::http::{BodyRule, Code, Endpoint, Errors, Problem, Reply, RequestContext};
 use crate::usecases::subscribe::subscribe;
 
@@ -65,7 +65,7 @@ struct FormFields {
 /// The empty form.
 fn show(context: &RequestContext) -> Result<Reply, Problem> {
     let fields = FormFields {
-        language: negotiate::language(&context.parts),
+        language: context.language(),
         ..FormFields::default()
     };
     form_page(context, &fields, StatusCode::OK, "", 0)
@@ -74,7 +74,7 @@ fn show(context: &RequestContext) -> Result<Reply, Problem> {
 fn thank(context: &RequestContext) -> Result<Reply, Problem> {
     let page = WrittenPage {
         status: StatusCode::OK,
-        language: negotiate::language(&context.parts),
+        language: context.language(),
         layout: "parts/thanks.html",
         title: match context.app().opt_in {
             Some(_) => "thanks-asked-title",
@@ -93,7 +93,7 @@ async fn submit(context: RequestContext, body: Bytes) -> Result<Reply, Problem> 
         Err(problem) => {
             let pointer = problem.errors.first().map(|error| error.pointer.as_str());
             let fields = FormFields {
-                language: negotiate::language(&context.parts),
+                language: context.language(),
                 unreadable: pointer.unwrap_or_default().replace("#/", ""),
                 ..FormFields::default()
             };
@@ -129,7 +129,7 @@ fn read(context: &RequestContext, body: &Bytes) -> Result<FormFields, Problem> {
     let fields = FormFields {
         typed: field("email").unwrap_or_default(),
         target: field("redirect").and_then(|page| redirect::target(&page, own, allowed)),
-        language: named.unwrap_or_else(|| negotiate::language(&context.parts)),
+        language: named.unwrap_or_else(|| context.language()),
         website: field("website"),
         source: field("source"),
         unreadable: String::new(),
