@@ -57,7 +57,7 @@ pub mod metrics;
 pub mod operator;
 pub mod ports;
 #[cfg(test)]
-#[path = "../tests/it/rows.rs"]
+#[path = "../tests/support/rows.rs"]
 mod rows;
 pub mod site;
 pub mod telemetry;

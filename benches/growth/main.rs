@@ -82,7 +82,7 @@ fn size() {
         .unwrap()
         .len();
     let measured = format!("{:.1} MiB", process::mib(bytes));
-    row("release binary", &measured, "14 MiB");
+    row("packaged program", &measured, "14 MiB");
 }
 
 async fn idle() {

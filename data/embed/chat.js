@@ -13,7 +13,7 @@ const CONTENT_MAX = 2000;
 const KEPT_MAX = 40;
 
 /** The questions that the service offers where a page gives none, in each language. The service puts them here. */
-const ASKED={};
+const SUGGESTIONS={};
 
 const built = (child) =>
   typeof child === "string" ? child : element(child.tag, child.attributes, ...child.children.map(built));
@@ -42,8 +42,8 @@ class LandingChat extends LandingElement {
       "data-error": message("chat-check", { max: CONTENT_MAX.toLocaleString(message.language) }),
       "aria-describedby": "question-error",
     });
-    const given = this.getAttribute("suggestions") ?? ASKED[message.language];
-    const chips = given.split("|").filter(Boolean).map(suggestion);
+    const given = this.getAttribute("suggestions") ?? SUGGESTIONS[message.language];
+    const chips = given.split("|").map((text) => text.trim()).filter(Boolean).map(suggestion);
     const stop = button("stop", message("chat-stop"));
     const restart = button("restart", message("chat-restart"));
     const left = styled("p", "left", { id: "left" });

@@ -13,7 +13,7 @@ use crate::metrics::Metrics;
 use crate::site::Site;
 use crate::wiring::{self, OwnCertificate, engines};
 
-use super::output::{Checked, Findings, failed, info, ok, warning};
+use super::output::{Checked, Findings, failed, noted, ok, warning};
 
 const HEALTH: &str = "/api/v1/health";
 /// An address for documentation (RFC 5737), which no client has.
@@ -88,7 +88,7 @@ async fn check_base_url(base_url: &str, args: &Args, findings: &mut Findings) {
     };
     let checked = match outside.status.as_u16() {
         200 if base_url.starts_with("https://") => ok(format!("{base_url} responds")),
-        200 if leads_here(base_url) => info(format!(
+        200 if leads_here(base_url) => noted(format!(
             "{base_url} responds, on this machine only; visitors elsewhere need an https URL"
         )),
         200 => warning(format!(
@@ -166,7 +166,7 @@ async fn proxy(base_url: &str, listen: SocketAddr, outside: &ProbeAnswer) -> Che
              proxy in --trusted-proxy",
         ),
         [Some(first), Some(second), Some(_)] if second + 1 == first && leads_here(base_url) => {
-            info("none: all visitors are on this machine")
+            noted("none: all visitors are on this machine")
         }
         [Some(first), Some(second), Some(_)] if second + 1 == first => warning(
             "if there is one in front of the service, its visitors share one limit: list it in --trusted-proxy \

@@ -156,7 +156,7 @@ pub(super) fn ok(text: impl Into<String>) -> Checked {
 }
 
 /// Right here, but not elsewhere.
-pub(super) fn info(text: impl Into<String>) -> Checked {
+pub(super) fn noted(text: impl Into<String>) -> Checked {
     Checked("note", GOOD, text.into())
 }
 

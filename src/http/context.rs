@@ -99,7 +99,7 @@ impl RequestContext {
         }
     }
 
-    /// The language of the answer: pages are only in those of the site.
+    /// The language of the response: one of the site's.
     pub(crate) fn language(&self) -> Language {
         negotiate::language(&self.parts, &self.state().templates.languages)
     }

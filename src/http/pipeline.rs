@@ -153,7 +153,7 @@ impl Exchange {
         self.dispatch(endpoint)
     }
 
-    /// Steps 4 and 6, if there is no body to be read and nothing to be looked up.
+    /// Steps 4 and 6, if there is no body to be read. A handler that is ready at once is finished here.
     fn dispatch(&self, endpoint: &'static Endpoint) -> Result<Step, Problem> {
         let checked = self.check_version_and_origin(endpoint);
         if endpoint.body.is_some() || checked.is_err() && endpoint.shows.is_some() {

@@ -7,6 +7,7 @@
 //! that are no question. Among the synonyms ☎, ⌚, ⌂ and ⚑ are the marks of a telephone number, hours, an address and
 //! a year.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::domain::{AssistantTexts, Courtesy, Language, Passage, Settings};
@@ -76,18 +77,31 @@ fn names(heading: &str, phrases: &str) -> bool {
     phrases.any(|phrase| heading.contains(&format!(" {phrase}")))
 }
 
-/// The language that most stop words in `text` are of, the first of several.
+/// The language that at least twice as many stop words of `text` belong to as to any other, else the default.
+/// Addresses are no words.
 pub(super) fn language_of(text: &str) -> Language {
-    let words = text.to_lowercase();
-    let words: Vec<_> = words.split(|c: char| !c.is_alphabetic()).collect();
-    let known = |language: &Language| {
-        let lists = headed_lines(*language, WORDS);
+    let text = text.to_lowercase();
+    let trimmed = |word| str::trim_matches(word, |c: char| !c.is_alphanumeric());
+    let words = text.split_whitespace().map(trimmed);
+    let words = words.filter(|word| !word.contains(['@', '/', ':', '.']));
+    let words: Vec<_> = words
+        .flat_map(|word| word.split(|c: char| !c.is_alphabetic()))
+        .collect();
+    let mut counts = Language::ALL.map(|language| {
+        let lists = headed_lines(language, WORDS);
         let lines = lists.get("stop words").into_iter().flatten();
         let known: BTreeSet<_> = lines.flat_map(|line| line.split_whitespace()).collect();
-        words.iter().filter(|word| known.contains(*word)).count()
-    };
-    let languages = Language::ALL.into_iter().rev();
-    languages.max_by_key(known).unwrap_or_default()
+        (
+            words.iter().filter(|word| known.contains(*word)).count(),
+            language,
+        )
+    });
+    counts.sort_by_key(|(count, _)| Reverse(*count));
+    let [(most, language), (second, _), ..] = counts;
+    match most >= 2 * second.max(1) {
+        true => language,
+        false => Language::default(),
+    }
 }
 
 /// The way to further answers: the operator's contact, or the page that leads to the others.

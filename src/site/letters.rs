@@ -19,8 +19,16 @@ pub(super) fn letters(
     templates: &Templates,
     settings: &Settings,
 ) -> Result<[LetterContent; Language::ALL.len()], SiteError> {
+    // A fault in any file is found, but emails are only sent in the languages of the site.
+    for language in Language::ALL {
+        letter(templates, settings, language)?;
+    }
+    let spoken = |language| match templates.languages.as_slice() {
+        [default, ..] if !templates.languages.contains(&language) => *default,
+        _ => language,
+    };
     let [english, german, french, spanish] =
-        Language::ALL.map(|language| letter(templates, settings, language));
+        Language::ALL.map(|language| letter(templates, settings, spoken(language)));
     Ok([english?, german?, french?, spanish?])
 }
 

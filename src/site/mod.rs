@@ -262,7 +262,9 @@ impl Site {
         });
 
         for row in catalog::PAGES {
-            let is_own = files.iter().any(|file| file.name == row.template);
+            let is_own = files
+                .iter()
+                .any(|file| page_and_language(&file.name).0 == row.template);
             let (path, name) = (row.path, row.template);
             let page = Page::read(&templates, row, path, name, is_own, &context! {});
             pages.push(page?);

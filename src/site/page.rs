@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use minijinja::context;
 use minijinja::value::Value;
 use unicode_normalization::UnicodeNormalization as _;
+use unicode_normalization::char::is_combining_mark;
 
 use crate::domain::{Language, Passage, Settings};
 
@@ -73,7 +74,15 @@ impl Page {
         let number = name.split(|c: char| !c.is_ascii_digit()).next();
         let number = number.and_then(|digits| digits.parse().ok());
         let first = self.texts.first();
-        let title = first.map(|(_, article)| article.lead.title.to_lowercase().nfd().collect());
+        let title = first.map(|(_, article)| {
+            article
+                .lead
+                .title
+                .to_lowercase()
+                .nfd()
+                .filter(|c| !is_combining_mark(*c))
+                .collect()
+        });
         (number.unwrap_or(u64::MAX), title.unwrap_or_default())
     }
 

@@ -31,7 +31,7 @@ const MODULES: [(&str, &str); 5] = sources! {
 /// Placeholder of the stylesheet and the messages.
 const STYLE: &str = "STYLE=\"\"";
 const TEXTS: &str = "TEXTS={}";
-const SUGGESTIONS: &str = "ASKED={}";
+const SUGGESTIONS: &str = "SUGGESTIONS={}";
 
 /// Placeholder of the flag that sign-ups have to be confirmed.
 const CONFIRMS: &str = "CONFIRMS=false";
@@ -63,7 +63,7 @@ impl Scripts {
         let embed = PARTS.map(|(_, text)| compact(text)).concat();
         let embed = embed
             .replace(STYLE, &format!("STYLE={}", json(&style)))
-            .replace(SUGGESTIONS, &format!("ASKED={}", json(suggestions)))
+            .replace(SUGGESTIONS, &format!("SUGGESTIONS={}", json(suggestions)))
             .replace(CONFIRMS, &format!("CONFIRMS={confirms}"));
         // A page's own thanks would hide that there is something to do.
         let said = r#""thanks", "newsletter-thanks""#;
@@ -169,7 +169,7 @@ mod tests {
     fn the_elements_are_one_module_with_style_and_texts() {
         let embed = embed(false);
         assert!(!embed.contains(STYLE) && !embed.contains(TEXTS));
-        assert!(embed.contains("const ASKED={\"en\":\"A|B\"};"));
+        assert!(embed.contains("const SUGGESTIONS={\"en\":\"A|B\"};"));
         assert!(!embed.contains("\nimport ") && !embed.contains("\n//"));
         let texts = "Vielen Dank für Ihre Anmeldung|Merci pour votre inscription|Gracias por suscribirse|\
                      Thank you for signing up|{email}";

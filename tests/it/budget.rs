@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 /// The most lines of all rooms.
-const TOTAL: usize = 30_480;
+const TOTAL: usize = 30_500;
 
 /// The most lines of a room. A file belongs to the longest of these paths that is a prefix of its own.
 const ROOMS: [(&str, usize); 23] = [
@@ -29,7 +29,7 @@ const ROOMS: [(&str, usize); 23] = [
     ("operator", 1_730),
     ("operator/page", 860),
     ("ports", 420),
-    ("site", 2_054),
+    ("site", 2_140),
     ("telemetry.rs", 169),
     ("usecases", 1_170),
     ("wiring", 566),

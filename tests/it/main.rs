@@ -72,6 +72,7 @@ mod problems;
 mod program;
 mod provider;
 mod reference;
+#[path = "../support/rows.rs"]
 mod rows;
 mod sandbox;
 mod shares;

@@ -119,7 +119,7 @@ impl Documents {
 impl Variant {
     fn new(document: &Document, representation: &Representation) -> Self {
         let (media_type, language) = (representation.media_type, representation.language);
-        // Those of every answer and document have a place, so that no copy has to grow for them.
+        // Reserves slots for the headers of every response, so that no copy has to grow.
         let mut headers = HeaderMap::from_iter([
             (X_REQUEST_ID, BLANK),
             (X_CONTENT_TYPE_OPTIONS, NOSNIFF),

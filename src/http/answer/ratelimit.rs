@@ -24,7 +24,7 @@ const RATE_LIMIT_LEN_MAX: usize = 80;
 /// Smaller numbers are made into values once, at the start: every response has three of them.
 const PREPARED_NUMBERS: u64 = 2048;
 
-/// The policies that most answers list: those of every request, and the assistant's beside them.
+/// The policies that most responses list: those of every request, alone or with the assistant's.
 const LISTED: [&[PolicyName]; 2] = [
     &EVERY_REQUEST,
     &[PolicyName::Default, PolicyName::Ip, PolicyName::Assistant],

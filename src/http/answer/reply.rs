@@ -17,11 +17,10 @@ pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-i
 /// The value of `Cache-Control` that forbids every cache to keep an answer.
 pub(crate) const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
-/// A value that is filled in later. The values made here are visible ASCII, so it also stands for the error that they
-/// cannot have.
+/// A placeholder, and the fallback of conversions that cannot fail.
 pub(crate) const BLANK: HeaderValue = HeaderValue::from_static("");
 
-/// Browsers take the type of an answer as it is given.
+/// Disables MIME sniffing.
 pub(crate) const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");

@@ -8,6 +8,7 @@ use hyper::Method;
 use landing_api::operator::page::web::serve_web;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{Desk, FORMS, Login, MENU, Visit};
@@ -296,6 +297,19 @@ async fn listening() -> (SocketAddr, DropGuard) {
 }
 
 const LIVE: &[u8] = b"GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_says_nothing_or_half_a_head_is_closed() {
+    let (address, _stop) = listening().await;
+    for said in ["", "GET / HTTP/1.1\r\nHost:"] {
+        let began = Instant::now();
+        let mut connection = TcpStream::connect(address).await.unwrap();
+        connection.write_all(said.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        connection.read_to_end(&mut answer).await.unwrap();
+        assert!(began.elapsed() <= Duration::from_secs(16), "{said:?}");
+    }
+}
 
 #[tokio::test]
 async fn the_65th_connection_waits_and_is_served_then() {

@@ -44,6 +44,23 @@ fn what_is_described_is_what_there_is() {
     }
 }
 
+#[test]
+fn an_operation_that_repeats_another_has_its_request_and_responses() {
+    let operations = CONTRACT.operations.iter();
+    let pairs = operations.filter_map(|operation| {
+        let path = operation.value.get("x-same-as")?.as_str()?;
+        Some((operation, CONTRACT.find(&operation.method, path).unwrap()))
+    });
+    let pairs: Vec<_> = pairs.collect();
+    assert!(!pairs.is_empty());
+    for (operation, other) in pairs {
+        for part in ["requestBody", "responses"] {
+            let [own, others] = [operation, other].map(|described| described.value.get(part));
+            assert_eq!(own, others, "{}", operation.name());
+        }
+    }
+}
+
 /// What any request can come to, by the way that every request takes (`http/pipeline.rs`).
 const OF_ANY: &str = "handler_timeout internal_error limiter_unavailable malformed_head network_blocked rate_limited \
                       store_unavailable";

@@ -187,10 +187,7 @@ fn an_authority_that_is_away_is_asked_once_over_ten_restarts_and_the_reason_is_t
     until(|| failed() && !status(dir.path())["last_error"].is_null());
     let order = status(dir.path())["certificate_order"].clone();
     let told = order["error"].to_string();
-    assert!(
-        told.contains("the authority gave no usable response: "),
-        "{told}"
-    );
+    assert!(told.contains("the authority cannot be reached: "), "{told}");
     // No certificate: nobody is served, and nobody hangs.
     let config = authority.client(BOTH, &[]);
     let name = ServerName::try_from(NAME).unwrap();
@@ -213,7 +210,7 @@ fn an_authority_that_is_away_is_asked_once_over_ten_restarts_and_the_reason_is_t
     let mut check = landing_api(&["check", "--listen=127.0.0.1:0", "--data-dir"]);
     let check = check.arg(dir.path()).args(flags(&directory));
     let checked = Ran::of(check.env("SSL_CERT_FILE", &root));
-    let told = "failed   certificate: there is none: the authority gave no usable response: ";
+    let told = "failed   certificate: there is none: the authority cannot be reached: ";
     assert!(checked.out.contains(told), "{checked:?}");
     let tls = dir.path().join("tls");
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -260,7 +257,7 @@ async fn an_authority_behind_a_proxy_that_fails_is_not_taken_for_another_service
     let dir = private_dir();
     let acme = ordered_from(&scripted, &dir.path().join("tls"), &[NAME]);
     let why = acme.order(day("2026-01-01")).await.unwrap_err();
-    let told = "the authority gave no usable response: it responded with 502 Bad Gateway";
+    let told = "the authority responded with 502 Bad Gateway";
     assert_eq!(why, told);
 }
 
@@ -339,7 +336,7 @@ async fn an_authority_that_nobody_vouches_for_learns_nothing() {
     let acme = AcmeCertificate::open(settings).unwrap();
     let why = acme.order(day("2026-01-01")).await.unwrap_err();
     assert!(
-        why.starts_with("the authority gave no usable response: "),
+        why.starts_with("the authority cannot be reached: "),
         "{why}"
     );
     assert!(why.contains("certificate"), "{why}");

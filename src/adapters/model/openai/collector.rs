@@ -21,6 +21,8 @@ const FAILURES: &str = "error|abort|cancel|fail|insufficient|timeout|overload|ex
 pub(super) struct Collector {
     pub(super) text: String,
     tags: ThinkTags,
+    /// The model has said something, and be it a thought.
+    has_said: bool,
     /// The finish reason; empty before there is one.
     reason: String,
 }
@@ -30,6 +32,7 @@ impl Collector {
         Self {
             text: String::new(),
             tags: ThinkTags::new(thinks_first),
+            has_said: false,
             reason: String::new(),
         }
     }
@@ -49,8 +52,9 @@ impl Collector {
         if has_any(&self.reason.to_lowercase(), FAILURES) {
             return Err(unusable("the model stopped with an error"));
         }
-        let has_said = !self.text.is_empty();
-        let text = self.tags.push(&text_of(message_of(choice, has_said)));
+        let text = text_of(message_of(choice, self.has_said));
+        self.has_said |= !text.is_empty();
+        let text = self.tags.push(&text);
         self.append(&text)?;
         Ok(!self.reason.is_empty())
     }
@@ -173,6 +177,19 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_message_that_repeats_thoughts_is_not_read_after_them() {
+        let mut collector = Collector::new(true);
+        let mut said = String::new();
+        for delta in ["my secret", "</think>", "\n\n", "Hello", " you"] {
+            said += delta;
+            let choice = json!({"delta": {"content": delta}, "message": {"content": said}});
+            collector.add(&json!({"choices": [choice]})).unwrap();
+        }
+        collector.finish().unwrap();
+        assert_eq!(collector.text, "Hello you");
     }
 
     #[test]

@@ -187,10 +187,10 @@ impl PassageIndex {
         let texts = &self.terms.texts;
         let (sections, _) = self.ranked_sections(question, "");
         let sections = sections.into_iter().map(|(_, section)| section);
-        let common = texts.common_subjects.iter();
-        let common = common.filter_map(|subject| self.closest_own(subject).into_iter().next());
-        // The last of them is a person: who finds no answer may ask.
-        let person = common.clone().last();
+        let closest = |subject: &&str| self.closest_own(subject).into_iter().next();
+        // The last subject is the contact: a person can answer the rest.
+        let person = texts.common_subjects.last().and_then(closest);
+        let common = texts.common_subjects.iter().filter_map(closest);
         let asked = self.closest_own(question).into_iter();
         let own: Vec<_> = asked.chain(common).collect();
         let first = own.iter().take(TOPICS - 1);
@@ -202,6 +202,9 @@ impl PassageIndex {
             }
         }
         let (topics, elsewhere) = (&texts.topics, &texts.elsewhere);
+        if closest.is_empty() {
+            return format!("{text} {elsewhere}");
+        }
         format!("{text} {topics}\n\n{}\n\n{elsewhere}", choices(closest))
     }
 

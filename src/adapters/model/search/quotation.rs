@@ -7,15 +7,17 @@ const QUOTATION_LEN_MAX: usize = 1500;
 
 /// The beginning of `text` that fits. Prose ends with a sentence, or else with a word, and code before its block.
 pub(super) fn cut(text: &str) -> &str {
-    let head = text.get(..text.floor_char_boundary(QUOTATION_LEN_MAX));
-    let head = head.unwrap_or_default();
+    let mut heads = (0..=QUOTATION_LEN_MAX).rev().map(|end| text.get(..end));
+    let head = heads.find_map(|head| head).unwrap_or_default();
     let block = head.rfind("\n\n").map_or(0, |at| at + 2);
     let last = head.get(block..).unwrap_or_default();
-    let sentence = head.rfind(". ").map(|stop| stop + 1);
-    let end = match sentence.or_else(|| head.rfind(' ')) {
+    let sentence = last.rfind(". ").map(|stop| stop + 1);
+    let end = match sentence.or_else(|| last.rfind(' ')) {
         _ if head.len() == text.len() => head.len(),
         _ if last.starts_with(Passage::CODE_INDENT) => block,
-        end => end.unwrap_or(head.len()),
+        Some(end) => block + end,
+        None if block > 0 => block,
+        None => head.len(),
     };
     head.get(..end).unwrap_or_default().trim_end()
 }
@@ -40,6 +42,22 @@ mod tests {
         assert_eq!(cut(&format!("First.\n\n{code}")), "First.");
         let short = format!("First.\n\n{}curl x\n\nLast.", Passage::CODE_INDENT);
         assert_eq!(cut(&short), short);
+        let mixed = format!(
+            "First.\n\n{}curl -d 'Hello. {}",
+            Passage::CODE_INDENT,
+            "x".repeat(1500)
+        );
+        assert_eq!(cut(&mixed), "First.");
+    }
+
+    #[test]
+    fn a_long_list_is_quoted_as_far_as_it_fits() {
+        let list = format!("We sell these. Prices:\n\n{}", "- one item\n".repeat(200));
+        assert!(
+            cut(&list).len() > QUOTATION_LEN_MAX - 20,
+            "{}",
+            cut(&list).len()
+        );
     }
 
     #[test]

@@ -124,7 +124,8 @@ impl Terms {
                 let groups = self.groups.get(&stems);
                 let is_stop = phrase.iter().all(|(_, is_stop_word)| *is_stop_word);
                 let is_detail = groups.is_some_and(|groups| groups.is_subset(&self.details));
-                let is_vague = groups.map_or(self.vague_words.contains(&stems), |_| is_stop);
+                let is_vague =
+                    groups.map_or_else(|| self.vague_words.contains(&stems), |_| is_stop);
                 let term = Topic {
                     is_vague: is_vague && !is_detail,
                     is_detail,

@@ -13,37 +13,40 @@ use super::reply::Reply;
 pub(super) struct Fault {
     /// The cause in our words, which the relay's follow.
     cause: String,
-    /// The relay's reply: without a code if it sent something that is not a reply, and empty if it sent nothing.
-    reply: Reply,
+    /// The relay's reply, if it replied; without a code if it sent something that is not a reply.
+    reply: Option<Reply>,
 }
 
 impl Fault {
     /// A connection or a relay that cannot be used.
     pub(super) fn new(cause: impl Into<String>) -> Self {
-        let (cause, reply) = (cause.into(), Reply::default());
+        let (cause, reply) = (cause.into(), None);
         Self { cause, reply }
     }
 
     /// An unexpected reply.
     pub(super) fn of_reply(reply: Reply) -> Self {
         let cause = format!("the relay replied {}", reply.code);
+        let reply = Some(reply);
         Self { cause, reply }
     }
 
     /// Bytes that are not a reply.
     pub(super) fn of_garbage(why: &str, text: Vec<u8>) -> Self {
-        let (cause, reply) = (format!("{why}:"), Reply { code: 0, text });
+        let (cause, reply) = (format!("{why}:"), Some(Reply { code: 0, text }));
         Self { cause, reply }
     }
 
     /// The reply code; 0 if there is none.
-    pub(super) const fn code(&self) -> u16 {
-        self.reply.code
+    pub(super) fn code(&self) -> u16 {
+        self.reply.as_ref().map_or(0, |reply| reply.code)
     }
 
     /// One line for the operator, without addresses and `name` ([`quoted`]).
     pub(super) fn words(&self, name: Option<&str>) -> String {
-        let words = format!("{} {}", self.cause, quoted(&self.reply.text, name));
+        let reply = self.reply.as_ref();
+        let words = reply.map(|reply| quoted(&reply.text, name));
+        let words = format!("{} {}", self.cause, words.unwrap_or_default());
         words.trim_end().to_owned()
     }
 
@@ -51,9 +54,11 @@ impl Fault {
     /// may have been accepted: no error may cause endless retries.
     pub(super) fn blame(&self, name: &str, is_sent: bool) -> MailError {
         let words = self.words(Some(name));
-        let code = self.code();
-        match (code, self.reply.status()) {
-            (0, _) if self.reply.text.is_empty() => MailError::Later(words),
+        let Some(reply) = &self.reply else {
+            return MailError::Later(words);
+        };
+        let code = reply.code;
+        match (code, reply.status()) {
             // The service is closing, unless the message itself made it fail.
             (421, _) if !is_sent => unclear(None, words),
             // This address or mailbox, temporarily; 1.0, 1.7 and 1.8 concern the sender.

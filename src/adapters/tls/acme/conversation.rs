@@ -12,7 +12,7 @@ use instant_acme::{
     Account, AuthorizationStatus, BodyWrapper, BytesResponse, ChallengeType, Error, Identifier,
     NewAccount, NewOrder, Order, OrderStatus, RetryPolicy,
 };
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::adapters::lenient_json;
 use crate::adapters::outbound::probe::unheard_ipv6;
@@ -21,14 +21,16 @@ use crate::domain::{is_same_host, quoted};
 
 use super::{AcmeCertificate, proof};
 
+/// Deadline of an order. Authorities verify from several places, and some wait in between.
+const DEADLINE: Duration = Duration::from_secs(300);
+
 /// Deadline of a request and its whole response.
 const EXCHANGE_DEADLINE: Duration = Duration::from_secs(30);
 
 /// Certificate chains have a few KiB. The files that store them are read up to 64 KiB.
 const ANSWER_BYTES_MAX: usize = 60 * 1024;
 
-/// Polling of the authority for its verification, and for the certificate. Authorities verify from several places, and
-/// some wait in between.
+/// Polling of the authority for its verification, and for the certificate.
 const POLLS: RetryPolicy = RetryPolicy::new()
     .initial_delay(Duration::from_millis(500))
     .backoff(1.5)
@@ -77,10 +79,10 @@ impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         if let Error::Other(cause) = error {
             let what = match cause.is::<rcgen::Error>() {
-                true => "the certificate's key or request cannot be made here",
-                false => "the authority gave no usable response",
+                true => "the certificate's key or request cannot be made here:",
+                false => "the authority",
             };
-            return Self::new(format!("{what}: {}", root_cause(&*cause)));
+            return Self::new(format!("{what} {}", root_cause(&*cause)));
         }
         let Error::Api(problem) = error else {
             let words = quoted(error.to_string().as_bytes(), None);
@@ -120,6 +122,12 @@ fn told(name: &str, kind: Option<&str>, detail: Option<&str>, cause: Option<Stri
 impl AcmeCertificate {
     /// A certificate for these names with its chain and key, in PEM.
     pub(super) async fn ordered(&self, names: &[String]) -> Result<String, Refusal> {
+        let late = "the authority did not finish the order in time";
+        let issued = timeout(DEADLINE, self.issued(names)).await;
+        issued.unwrap_or_else(|_elapsed| Err(Refusal::new(late)))
+    }
+
+    async fn issued(&self, names: &[String]) -> Result<String, Refusal> {
         let identifiers = names.iter().map(|name| Identifier::Dns(name.clone()));
         let identifiers: Vec<_> = identifiers.collect();
         let account = self.account().await?;
@@ -241,20 +249,21 @@ async fn exchange(
     let body = body.collect().await.map_err(|never| never.to_string())?;
     let request = Request::from_parts(head, Full::new(body.to_bytes()));
     let deadline = Instant::now() + EXCHANGE_DEADLINE;
-    let response = send(http, Ok(request), EXCHANGE_DEADLINE).await?;
+    let response = send(http, Ok(request), EXCHANGE_DEADLINE).await;
+    let response = response.map_err(|why| format!("cannot be reached: {why}"))?;
     let (head, body) = response.into_parts();
     let body = timeout_at(deadline, Limited::new(body, ANSWER_BYTES_MAX).collect()).await;
-    let body = body.map_err(|_elapsed| "the response was not complete within 30 seconds")?;
+    let body = body.map_err(|_elapsed| "did not complete its response within 30 seconds")?;
     let body = body.map_err(|error| match error.is::<LengthLimitError>() {
-        true => "its response is longer than 60 KiB".to_owned(),
-        false => root_cause(&*error),
+        true => "sent a response of more than 60 KiB".to_owned(),
+        false => format!("broke off its response: {}", root_cause(&*error)),
     })?;
     // The ACME client is strict about JSON.
     let text = lenient_json::mended(&body.to_bytes());
     let (status, is_json) = (head.status, text.trim_start().starts_with('{'));
     if !is_json && (status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS) {
         // This response is from a proxy in front of the authority.
-        return Err(format!("it responded with {status}"));
+        return Err(format!("responded with {status}"));
     }
     Ok(Response::from_parts(head, Full::<Bytes>::new(text.into())).into())
 }
@@ -295,16 +304,16 @@ mod tests {
         let sent =
             format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nf001\r\n{body}\r\n");
         let told = fault_after(&sent).await;
-        assert_eq!(told.as_deref(), Some("its response is longer than 60 KiB"));
+        assert_eq!(told.as_deref(), Some("sent a response of more than 60 KiB"));
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_authority_that_hangs_is_waited_for_thirty_seconds() {
         for (sent, told) in [
-            ("", "no response within 30 seconds"),
+            ("", "cannot be reached: no response within 30 seconds"),
             (
                 "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{",
-                "the response was not complete within 30 seconds",
+                "did not complete its response within 30 seconds",
             ),
         ] {
             let began = Instant::now();
@@ -322,8 +331,8 @@ mod tests {
                 "the certificate's key or request cannot be made here: ",
             ),
             (
-                Error::Other("refused".into()),
-                "the authority gave no usable response: refused",
+                Error::Other("cannot be reached: refused".into()),
+                "the authority cannot be reached: refused",
             ),
         ] {
             let words = Refusal::from(error).words;
