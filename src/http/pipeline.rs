@@ -155,11 +155,11 @@ impl Exchange {
 
     /// Steps 4 and 6, if there is no body to be read. A handler that is ready at once is finished here.
     fn dispatch(&self, endpoint: &'static Endpoint) -> Result<Step, Problem> {
-        let checked = self.check_version_and_origin(endpoint);
-        if endpoint.body.is_some() || checked.is_err() && endpoint.shows.is_some() {
+        let is_refused = || self.check_version_and_origin(endpoint).is_err();
+        if endpoint.body.is_some() || endpoint.shows.is_some() && is_refused() {
             return Ok(Step::Admitted(endpoint));
         }
-        checked?;
+        self.check_version_and_origin(endpoint)?;
         let mut future = match endpoint.run(endpoint.handler, &self.context, Bytes::new()) {
             Handled::Now(outcome) => return outcome.map(Step::Done),
             Handled::Later(future) => future,

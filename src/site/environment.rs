@@ -22,7 +22,7 @@ const STATEMENTS: &str = "statements.txt";
 
 /// The keys and texts of a file: all lines but comments and blank ones.
 fn messages(language: Language) -> impl Iterator<Item = (&'static str, &'static str)> {
-    let lines = text_in(language, MESSAGES).lines();
+    let lines = text_in(language, FOLDER).lines();
     let lines = lines.filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| line.split_once(" = "))
 }
@@ -32,8 +32,11 @@ pub(super) fn keys() -> impl Iterator<Item = &'static str> {
     messages(Language::English).map(|(key, _text)| key)
 }
 
-/// The folder of the messages, and the global variable that has those of every language.
-const MESSAGES: &str = "locales/";
+/// The folder of the messages.
+const FOLDER: &str = "locales/";
+
+/// The global variable that has the messages of every language.
+const MESSAGES: &str = "messages";
 
 /// The message `key` in `language`, filled with `args`.
 ///
@@ -212,7 +215,7 @@ mod tests {
                 )
             };
             let messages: BTreeMap<_, _> = messages(language).map(arguments).collect();
-            let texts = text_in(language, MESSAGES).lines();
+            let texts = text_in(language, FOLDER).lines();
             let texts = texts.filter(|line| !line.is_empty() && !line.starts_with('#'));
             assert_eq!(texts.count(), messages.len(), "{language:?}");
             messages

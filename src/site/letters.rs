@@ -19,17 +19,19 @@ pub(super) fn letters(
     templates: &Templates,
     settings: &Settings,
 ) -> Result<[LetterContent; Language::ALL.len()], SiteError> {
-    // A fault in any file is found, but emails are only sent in the languages of the site.
-    for language in Language::ALL {
-        letter(templates, settings, language)?;
-    }
-    let spoken = |language| match templates.languages.as_slice() {
-        [default, ..] if !templates.languages.contains(&language) => *default,
-        _ => language,
-    };
     let [english, german, french, spanish] =
-        Language::ALL.map(|language| letter(templates, settings, spoken(language)));
-    Ok([english?, german?, french?, spanish?])
+        Language::ALL.map(|language| letter(templates, settings, language));
+    let mut letters = [english?, german?, french?, spanish?];
+    // A fault in any file is found, but emails are only sent in the languages of the site.
+    let languages = &templates.languages;
+    let default = languages.first().copied().unwrap_or_default();
+    let default = letters.get(default as usize).cloned();
+    for (language, letter) in Language::ALL.iter().zip(&mut letters) {
+        if let Some(default) = default.as_ref().filter(|_| !languages.contains(language)) {
+            letter.clone_from(default);
+        }
+    }
+    Ok(letters)
 }
 
 fn letter(

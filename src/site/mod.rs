@@ -198,11 +198,8 @@ const CSS: &str = "text/css; charset=utf-8";
 fn assets(facts: &SiteFacts, style: &str) -> Vec<Document> {
     let logo = |media_type| {
         let logo = facts.logo.as_ref();
-        Some(
-            logo.filter(|logo| logo.media_type == media_type)?
-                .bytes
-                .clone(),
-        )
+        let logo = logo.filter(|logo| logo.media_type == media_type);
+        logo.map(|logo| logo.bytes.clone())
     };
     let svg = logo(SVG).unwrap_or_else(|| {
         let icon = include_str!("../../data/icon.svg");

@@ -74,16 +74,10 @@ impl Page {
         let number = name.split(|c: char| !c.is_ascii_digit()).next();
         let number = number.and_then(|digits| digits.parse().ok());
         let first = self.texts.first();
-        let title = first.map(|(_, article)| {
-            article
-                .lead
-                .title
-                .to_lowercase()
-                .nfd()
-                .filter(|c| !is_combining_mark(*c))
-                .collect()
-        });
-        (number.unwrap_or(u64::MAX), title.unwrap_or_default())
+        let title = first.map(|(_, article)| article.lead.title.to_lowercase());
+        let title = title.unwrap_or_default();
+        let letters = title.nfd().filter(|c| !is_combining_mark(*c));
+        (number.unwrap_or(u64::MAX), letters.collect())
     }
 
     /// The path of its Markdown.

@@ -188,11 +188,11 @@ impl PassageIndex {
         let (sections, _) = self.ranked_sections(question, "");
         let sections = sections.into_iter().map(|(_, section)| section);
         let closest = |subject: &&str| self.closest_own(subject).into_iter().next();
+        let common: Vec<_> = texts.common_subjects.iter().map(closest).collect();
         // The last subject is the contact: a person can answer the rest.
-        let person = texts.common_subjects.last().and_then(closest);
-        let common = texts.common_subjects.iter().filter_map(closest);
+        let person = common.last().copied().flatten();
         let asked = self.closest_own(question).into_iter();
-        let own: Vec<_> = asked.chain(common).collect();
+        let own: Vec<_> = asked.chain(common.into_iter().flatten()).collect();
         let first = own.iter().take(TOPICS - 1);
         let own = first.chain(&person).chain(&own).copied();
         let mut closest: Vec<&Passage> = Vec::new();
