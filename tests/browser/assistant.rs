@@ -27,7 +27,7 @@ async fn a_visitor_asks_until_the_quota_is_used_up() {
     // Links lead into the guide, and to nowhere else.
     let link = "return find('landing-chat >>> .answer a').href";
     let link = page.run(link).await.to_string();
-    assert!(link.ends_with("/docs#getting-a-free-api-key\""), "{link}");
+    assert!(link.ends_with("/docs#get-a-free-api-key\""), "{link}");
     // Who comes back is the same visitor, and goes on where they were.
     visit.goto("/").await;
     page.until(&turns(2)).await;

@@ -153,14 +153,22 @@ async fn no_screen_needs_scrolling_sideways() {
     // On a phone the contents wait to be opened; beside the text they are there.
     page.resize(1280, 900).await;
     visit.goto("/docs").await;
-    assert!(page.is_seen("nav [href='#rate-limits']").await);
+    assert!(
+        page.is_seen("nav [href='#stay-within-the-rate-limits']")
+            .await
+    );
     page.resize(390, 844).await;
     page.until("!document.querySelector('.contents').open")
         .await;
-    assert!(!page.is_seen("nav [href='#rate-limits']").await);
+    assert!(
+        !page
+            .is_seen("nav [href='#stay-within-the-rate-limits']")
+            .await
+    );
     page.click("nav summary").await;
-    page.click("nav [href='#rate-limits']").await;
-    let place = "find('#rate-limits').getBoundingClientRect().top";
+    page.click("nav [href='#stay-within-the-rate-limits']")
+        .await;
+    let place = "find('#stay-within-the-rate-limits').getBoundingClientRect().top";
     page.until(&format!("Math.abs({place}) < 100")).await;
     visit.end().await;
 }

@@ -155,10 +155,10 @@ async fn a_section_is_quoted_under_its_heading_in_its_order() {
     let (model, site) = model();
     let reply = ask(&model, "how do I authenticate my calls").await;
     let mut sections = site.passages.iter();
-    let section = sections.find(|passage| passage.title == "Sending the key");
+    let section = sections.find(|passage| passage.title == "Send a key with a request");
     let section = section.unwrap();
     let expected = format!(
-        "**Sending the key**\n\n{}\n\nMore: [{}]({})",
+        "**Send a key with a request**\n\n{}\n\nMore: [{}]({})",
         section.text.trim_end(),
         section.page,
         section.url
@@ -242,15 +242,15 @@ async fn a_short_question_is_read_with_the_one_before() {
     for (turns, expected) in [
         (
             ["how do I get a free key?", "and when does it expire?"],
-            Some("what-a-key-is-good-for"),
+            Some("decide-whether-you-need-a-key"),
         ),
         (
             ["how do I get a free key?", "and for agents?"],
-            Some("agents-and-automation"),
+            Some("use-the-api-from-a-script-or-agent"),
         ),
         (
             ["tell me about the newsletter", "the health probe?"],
-            Some("health-probe"),
+            Some("check-whether-the-service-is-up"),
         ),
         (["how do I subscribe?", "and the weather?"], None),
     ] {

@@ -28,17 +28,20 @@ const SECTIONS: [(&str, &[&str]); 19] = [
     ("safe", &[]),
     ("wrong", &[]),
     ("later", &[]),
-    ("embed", &["a-sign-up-form-on-any-page"]),
+    ("embed", &["put-a-sign-up-form-on-any-page"]),
     (
         "developers",
         &[
-            "what-this-service-is",
-            "making-a-request",
-            "a-sign-up-form-on-any-page",
-            "openapi-description",
+            "what-this-service-does",
+            "make-your-first-request",
+            "put-a-sign-up-form-on-any-page",
+            "generate-a-client-from-the-openapi-description",
         ],
     ),
-    ("key", &["what-a-key-is-good-for", "getting-a-free-api-key"]),
+    (
+        "key",
+        &["decide-whether-you-need-a-key", "get-a-free-api-key"],
+    ),
 ];
 
 /// The questions of a language, and how they went when they were first asked.

@@ -35,7 +35,7 @@ async fn wrong_methods_are_told_the_right_ones() {
 async fn every_code_has_a_page() {
     let app = TestApp::new();
     let guide = app.send(Call::get("/docs")).await;
-    let place = "errors-and-problem-details";
+    let place = "handle-errors";
     assert!(guide.text().contains(&format!("id=\"{place}\"")));
     for code in Code::ALL {
         let path = format!("/problems/{}", code.as_str());

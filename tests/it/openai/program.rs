@@ -69,7 +69,7 @@ async fn ssl_cert_file_names_the_authorities_that_are_trusted() {
     assert_eq!(key, Some("Bearer sk-test-key"));
     let body = asked.json();
     let prompt = body["messages"][0]["content"].as_str().unwrap();
-    assert!(prompt.contains("/docs#getting-a-free-api-key"), "{prompt}");
+    assert!(prompt.contains("/docs#get-a-free-api-key"), "{prompt}");
     for private in ["sk-test-key", "treasure"] {
         assert!(!log.contains(private), "{log}");
     }
