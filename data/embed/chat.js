@@ -47,6 +47,7 @@ class LandingChat extends LandingElement {
     const stop = button("stop", message("chat-stop"));
     const restart = button("restart", message("chat-restart"));
     const left = styled("p", "left", { id: "left" });
+    const greeting = message("assistant-greeting");
     const suggestions = styled("div", "suggestions", {}, ...chips);
     const form = styled(
       "form",
@@ -70,7 +71,7 @@ class LandingChat extends LandingElement {
     const content = styled("div", "chat", {}, talk, form, ...this.privacy());
     this.#parts = { root, talk, input, stop, restart, left, suggestions, form, content };
     this.#wire();
-    root.append(...(this.#isPanel ? this.#panel(content, button) : [...this.introduction(), content]));
+    root.append(...(this.#isPanel ? this.#panel(content, button, greeting) : [...this.introduction("", greeting), content]));
     this.#remember();
     this.#showState();
   }
@@ -113,11 +114,11 @@ class LandingChat extends LandingElement {
   }
 
   /** A button that opens a panel with `content`. */
-  #panel(content, button) {
+  #panel(content, button, greeting) {
     const words = this.words("button", "chat-open");
     const launcher = button("launcher", words, { "aria-expanded": "false", "aria-haspopup": "dialog" });
     const close = button("close", this.message("chat-close"));
-    const top = styled("div", "top", {}, element("div", {}, ...this.introduction(words)), close);
+    const top = styled("div", "top", {}, element("div", {}, ...this.introduction(words, greeting)), close);
     const panel = styled("dialog", "panel", { "aria-labelledby": "heading" }, top, content);
     const toggle = (isOpen) => {
       launcher.setAttribute("aria-expanded", isOpen);

@@ -35,7 +35,7 @@ export const part = (root, selector) => {
 /** The first of these languages with texts. */
 const languageOf = (tags) => {
   const primaries = tags.map((tag) => String(tag).toLowerCase().split("-")[0]);
-  return primaries.find((tag) => Object.hasOwn(TEXTS, tag)) ?? "en";
+  return primaries.find((tag) => TEXTS.languages.includes(tag)) ?? "en";
 };
 
 /** The language at `place`, or else the browser's. */
@@ -44,7 +44,7 @@ export const languageAt = (place) => languageOf([place.closest("[lang]")?.lang, 
 /** A function that returns the message of a key, with its values filled in. */
 export const messagesIn = (language) => {
   const message = (key, values = {}) =>
-    TEXTS[language][key].replace(/\{(\w+)\}/g, (_whole, name) => String(values[name]));
+    TEXTS[key][TEXTS.languages.indexOf(language)].replace(/\{(\w+)\}/g, (_whole, name) => String(values[name]));
   return Object.assign(message, { language });
 };
 
@@ -80,9 +80,9 @@ export class LandingElement extends HTMLElement {
   }
 
   /** Heading and text above the form: from the attributes, or else these. */
-  introduction(otherwise = "") {
-    const heading = this.getAttribute("heading") ?? otherwise;
-    const text = this.getAttribute("text");
+  introduction(otherHeading, otherText) {
+    const heading = this.getAttribute("heading") ?? otherHeading;
+    const text = this.getAttribute("text") ?? otherText;
     return [
       ...(heading ? [styled("h2", "heading", { id: "heading" }, heading)] : []),
       ...(text ? [styled("p", "introduction", {}, text)] : []),

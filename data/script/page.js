@@ -5,7 +5,7 @@ import { element, languageAt } from "../embed.js";
 /** Filled in by the service: the messages that this module uses. */
 const TEXTS={};
 
-const message = (key) => TEXTS[languageAt(document.documentElement)][key];
+const message = (key) => TEXTS[key][TEXTS.languages.indexOf(languageAt(document.documentElement))];
 
 /** Announces changes to screen readers. */
 export const announcer = element("p", { class: "unseen", role: "status" });

@@ -315,6 +315,8 @@ async fn a_button_opens_a_panel_and_the_focus_comes_back() {
     // As on the home page.
     let first = page.text("landing-chat >>> .suggestion").await;
     assert_eq!(first, "What is this site?");
+    let greeting = page.text("landing-chat >>> .introduction").await;
+    assert_eq!(greeting, "Hello! What would you like to know?");
     page.click("landing-chat >>> .close").await;
     for (answers, width, height) in [(1, 390, 844), (2, 1280, 900)] {
         page.resize(width, height).await;
@@ -436,8 +438,16 @@ async fn the_snippets_are_shown_tried_and_copied() {
     page.click("landing-chat:not([mode]) >>> .suggestion").await;
     page.until("find('landing-chat:not([mode]) >>> .answer:not(.growing)')")
         .await;
+    // A phone with its keyboard open.
+    page.resize(390, 430).await;
     page.click(LAUNCHER).await;
     page.until("focused().id === 'question'").await;
+    assert!(!page.is_seen(LAUNCHER).await);
+    let parts = "return ['.close', '#question', '[type=submit]'].every((part) => {
+        const { left, top, right, bottom } = find(`[mode] >>> .panel ${part}`).getBoundingClientRect();
+        return left >= 0 && top >= 0 && right <= innerWidth && bottom <= innerHeight;
+    })";
+    assert_eq!(page.run(parts).await, true);
     visit.end().await;
 }
 

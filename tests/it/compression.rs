@@ -1,6 +1,10 @@
 //! Documents in content codings, and what never is in one.
 
+use std::sync::Arc;
+
 use crate::harness::{Call, Reply, Setup, TestApp};
+use crate::site::file;
+use crate::twins::ScriptedMailSender;
 
 /// What browsers send.
 const BROWSER: &str = "gzip, deflate, br, zstd";
@@ -40,6 +44,35 @@ async fn the_guide_and_the_reference_are_small_on_the_wire() {
     for path in ["/docs", "/docs/reference", "/"] {
         let bytes = get(&app, path, BROWSER).await.body.len();
         assert!(bytes < 40_000, "{path} has {bytes} bytes");
+    }
+}
+
+/// Titles of a shop's pages, which its chat offers.
+const QUESTIONS: [&str; 3] = [
+    "Kann ich meine Bestellung auch am Samstagnachmittag bei Ihnen im Laden abholen?",
+    "Wie lange braucht ein Paket mit Geschirr nach Österreich, und was kostet es?",
+    "Was mache ich, wenn eine der bestellten Tassen mit einem Sprung ankommt?",
+];
+
+#[tokio::test]
+async fn the_elements_are_small_on_the_wire_even_with_long_questions() {
+    let page = |title: &&str| {
+        file(
+            &format!("{}.md", title.len()),
+            &format!("# {title}\n\nJa.\n"),
+        )
+    };
+    let mut shop = Setup::with_mail(Arc::new(ScriptedMailSender::default()));
+    shop.site_files = QUESTIONS.iter().map(page).collect();
+    for setup in [Setup::default(), shop] {
+        let has_questions = !setup.site_files.is_empty();
+        let app = setup.start();
+        let script = get(&app, "/embed.js", "identity").await;
+        for title in QUESTIONS {
+            assert_eq!(script.text().contains(title), has_questions, "{title}");
+        }
+        let bytes = get(&app, "/embed.js", BROWSER).await.body.len();
+        assert!(bytes <= 12_800, "{bytes}");
     }
 }
 

@@ -14,6 +14,7 @@ use crate::fixtures::listed;
 use crate::harness::{Call, Reply, Setup, TestApp};
 use crate::operator::{ask, refused};
 use crate::rows::rows;
+use crate::site::file;
 use crate::twins::{ScriptedMailSender, ScriptedWebhookSender};
 
 const ADA: &str = "ada@example.com";
@@ -472,6 +473,28 @@ async fn the_program_is_told_of_who_has_confirmed_and_of_nobody_before() {
     assert!(body.starts_with(told), "{body}");
     let counts = StatusCounts::default();
     assert_eq!(app.contacts.status_counts().await, Ok(counts));
+}
+
+/// Over the API nothing tells a language but the header, and a site may have one alone.
+#[tokio::test]
+async fn a_person_is_asked_in_the_only_language_of_the_site() {
+    for [page, begin, language] in rows(
+        "
+# Unser Laden, und wann wir für Sie da sind | Bitte bestätigen | de
+# Notre boutique, et quand elle est ouverte pour vous | Confirmez votre | fr
+",
+    ) {
+        let (mut setup, mail) = asking();
+        setup.site_files = vec![file("about.md", page)];
+        let app = setup.start();
+        let call = Call::sign_up(ADA).header("accept-language", "en");
+        app.expect("200", call).await;
+        deliver(&app).await;
+        let (_, text) = &mail.taken()[0];
+        assert!(text.starts_with(begin), "{text}");
+        let page = app.send(Call::get(&link(text))).await;
+        page.check_shows(&[&format!("lang=\"{language}\"")]);
+    }
 }
 
 #[tokio::test]
