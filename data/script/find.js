@@ -4,9 +4,9 @@ const RESULTS_MAX = 8;
 
 export const wordsOf = (text) => text.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter(Boolean);
 
-/** The rank of an entry: 0 if a word is missing, higher if the title has it. */
-const rank = ({ title, text }, words) => {
-  const [inTitle, inText] = [title.toLowerCase(), text.toLowerCase()];
+/** The rank of an entry: 0 if a word is missing, higher if the title has it. Hints are other words for its topic. */
+const rank = ({ title, text, hints = "" }, words) => {
+  const [inTitle, inText] = [title.toLowerCase(), `${text}\n${hints}`.toLowerCase()];
   let sum = 0;
   for (const word of words) {
     const worth = (inTitle.includes(word) ? 4 : 0) + (inText.includes(word) ? 1 : 0);
@@ -28,17 +28,14 @@ export const find = (entries, query) => {
 
 const SNIPPET_LENGTH = 120;
 
-/** The sentence of `text` with the first word of `query`, and as much as fits after it. */
+/** The sentence of `text` with the first word of `query` that it has, and as much as fits after it. */
 export const snippet = (text, query) => {
-  const [word = ""] = wordsOf(query);
-  // The first line has example questions, or the path of an operation.
-  const body = text.slice(text.indexOf("\n") + 1);
-  const searched = body.toLowerCase().includes(word) ? body : text;
-  const at = Math.max(0, searched.toLowerCase().indexOf(word));
-  const start = searched.slice(0, at).split(/[.!?:]\s|\n/).at(-1).length;
+  const lower = text.toLowerCase();
+  const at = Math.max(0, lower.indexOf(wordsOf(query).find((word) => lower.includes(word)) ?? ""));
+  const start = text.slice(0, at).split(/[.!?:]\s|\n/).at(-1).length;
   const begin = at - Math.min(start, SNIPPET_LENGTH / 2);
-  const cut = searched.slice(begin, begin + SNIPPET_LENGTH).replace(/\s+/g, " ").trim();
-  return `${start > at - begin ? "… " : ""}${cut}${begin + SNIPPET_LENGTH < searched.length ? " …" : ""}`;
+  const cut = text.slice(begin, begin + SNIPPET_LENGTH).replace(/\s+/g, " ").trim();
+  return `${start > at - begin ? "… " : ""}${cut}${begin + SNIPPET_LENGTH < text.length ? " …" : ""}`;
 };
 
 /** Splits `text` so that every second piece is a word of `query`. */

@@ -184,7 +184,7 @@ fn without_developers_navigation_and_home_page_are_for_visitors_and_the_rest_is_
     hidden.settings.erp_url = Some("https://erp.example.com".to_owned());
     for path in ["/", "/index.md", "/help"] {
         let page = document(&hidden, path);
-        for part in "/developers|llms.txt|as Markdown|JSON API|erp.example".split('|') {
+        for part in "/developers|/docs#|llms.txt|as Markdown|JSON API|erp.example".split('|') {
             assert!(!page.contains(part), "{part} in {path}: {page}");
         }
     }

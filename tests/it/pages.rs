@@ -371,10 +371,37 @@ fn every_module_imports_those_of_its_own_version() {
 }
 
 #[test]
+fn the_developers_pages_are_in_their_menu_and_every_operation_has_three_examples() {
+    let paths = ["/docs", "/docs/reference", "/embed"];
+    for here in paths {
+        let page = document(&facts(), here);
+        for path in paths {
+            let mark = if path == here {
+                " aria-current=\"page\""
+            } else {
+                ""
+            };
+            let link = format!("<a href=\"{path}\"{mark}>");
+            assert!(page.contains(&link), "{link} in {here}");
+        }
+    }
+    let reference = document(&facts(), "/docs/reference");
+    let count = |name: &str| {
+        reference
+            .matches(&format!("<summary>{name}</summary>"))
+            .count()
+    };
+    assert!(count("curl") > 20, "{reference}");
+    for name in ["JavaScript", "Python"] {
+        assert_eq!(count(name), count("curl"), "{name}");
+    }
+}
+
+#[test]
 fn the_script_waits_a_little_longer_than_the_service_takes() {
     let script = document(&facts(), "/embed.js");
     let seconds = |name: &str| -> u64 {
-        let (_, value) = script.split_once(&format!("const {name} = ")).unwrap();
+        let (_, value) = script.split_once(&format!("const {name}=")).unwrap();
         value.split(';').next().unwrap().parse().unwrap()
     };
     // The body may take as long to arrive as the reader of bodies gives it.

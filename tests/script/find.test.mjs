@@ -5,7 +5,7 @@ import { find, marked, snippet } from "../../data/script/find.js";
 
 const ENTRIES = [
   { title: "Rate limits", path: "/docs#rate-limits", text: "How many requests. A key counts on its own." },
-  { title: "Getting a free API key", path: "/docs#key", text: "A key costs nothing." },
+  { title: "Getting a free API key", path: "/docs#key", hints: "credentials, lost", text: "A key costs nothing." },
   { title: "Issue an API key", path: "/docs/reference#operation/issueKey", text: "POST /api/v1/keys" },
 ];
 const paths = (query) => find(ENTRIES, query).map(({ path }) => path);
@@ -14,6 +14,7 @@ test("every word has to be there, and a title counts more", () => {
   assert.deepEqual(paths("key"), ["/docs#key", "/docs/reference#operation/issueKey", "/docs#rate-limits"]);
   assert.deepEqual(paths("KEY requests"), ["/docs#rate-limits"]);
   assert.deepEqual(paths("v1/keys"), ["/docs/reference#operation/issueKey"]);
+  assert.deepEqual(paths("lost key"), ["/docs#key"]);
 });
 
 test("nothing is found by nothing", () => {
@@ -23,10 +24,11 @@ test("nothing is found by nothing", () => {
 });
 
 test("a result shows the sentence with the word", () => {
-  const text = "How do I get one?\nA key costs nothing. Send it as a header: the limits are then your own. Keep it safe.";
+  const text = "A key costs nothing. Send it as a header: the limits are then your own. Keep it safe.";
   assert.equal(snippet(text, "header"), "Send it as a header: the limits are then your own. Keep it safe.");
   assert.equal(snippet(text, "KEY costs"), "A key costs nothing. Send it as a header: the limits are then your own. Keep it safe.");
-  assert.equal(snippet(text, "get"), "How do I get one? A key costs nothing. Send it as a header: the limits are then your own. Keep it safe.");
+  assert.equal(snippet(text, "lost header"), snippet(text, "header"));
+  assert.equal(snippet(text, "lost"), "A key costs nothing. Send it as a header: the limits are then your own. Keep it safe.");
   const long = `${"word ".repeat(40)}needle ${"word ".repeat(40)}`;
   assert.match(snippet(long, "needle"), /^… .*needle.* …$/);
   assert.ok(snippet(long, "needle").length < 130);
