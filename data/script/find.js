@@ -32,7 +32,7 @@ const SNIPPET_LENGTH = 120;
 export const snippet = (text, query) => {
   const lower = text.toLowerCase();
   const at = Math.max(0, lower.indexOf(wordsOf(query).find((word) => lower.includes(word)) ?? ""));
-  const start = text.slice(0, at).split(/[.!?:]\s|\n/).at(-1).length;
+  const start = text.slice(0, at).split(/[.!?]\s|\n/).at(-1).length;
   const begin = at - Math.min(start, SNIPPET_LENGTH / 2);
   const cut = text.slice(begin, begin + SNIPPET_LENGTH).replace(/\s+/g, " ").trim();
   return `${start > at - begin ? "… " : ""}${cut}${begin + SNIPPET_LENGTH < text.length ? " …" : ""}`;

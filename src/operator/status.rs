@@ -103,20 +103,20 @@ fn policies(metrics: &Metrics) -> Vec<Value> {
 /// The channels' queues; none if the store does not report them.
 pub(super) async fn queues(app: &App, now: Timestamp) -> Vec<Value> {
     let queues = Queue::all(app, now).await.unwrap_or_default().into_iter();
-    let row = |queue: Queue| {
-        let (channel, standing, halt) = (queue.channel, queue.standing, queue.halt());
+    let rows = queues.map(|queue| {
         json!({
-            "channel": channel.as_str(),
-            "waiting": standing.waiting,
-            "oldest_at": standing.oldest.map(Timestamp::to_rfc3339),
-            "given_up": standing.dead,
-            "is_held": standing.is_held,
+            "channel": queue.channel.as_str(),
+            "is_used": match queue.channel { Channel::Webhook => app.webhook.is_some(), Channel::Mail => app.mail.is_some() },
+            "waiting": queue.standing.waiting,
+            "oldest_at": queue.standing.oldest.map(Timestamp::to_rfc3339),
+            "given_up": queue.standing.dead,
+            "is_held": queue.standing.is_held,
             "paused_until": queue.pause.as_ref().map(|pause| pause.until.to_rfc3339()),
-            "pause_reason": queue.pause.map(|pause| pause.reason),
-            "halt": halt,
+            "pause_reason": queue.pause.as_ref().map(|pause| &pause.reason),
+            "halt": queue.halt(),
         })
-    };
-    queues.map(row).collect()
+    });
+    rows.collect()
 }
 
 /// The engines that all nodes share.

@@ -27,6 +27,7 @@ test("a result shows the sentence with the word", () => {
   const text = "A key costs nothing. Send it as a header: the limits are then your own. Keep it safe.";
   assert.equal(snippet(text, "header"), "Send it as a header: the limits are then your own. Keep it safe.");
   assert.equal(snippet(text, "KEY costs"), "A key costs nothing. Send it as a header: the limits are then your own. Keep it safe.");
+  assert.equal(snippet(text, "limits"), snippet(text, "header"));
   assert.equal(snippet(text, "lost header"), snippet(text, "header"));
   assert.equal(snippet(text, "lost"), "A key costs nothing. Send it as a header: the limits are then your own. Keep it safe.");
   const long = `${"word ".repeat(40)}needle ${"word ".repeat(40)}`;

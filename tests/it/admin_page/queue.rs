@@ -18,7 +18,13 @@ async fn deliveries_are_listed_retried_dropped_and_held() {
     let desk = Desk::over(Setup::with_webhook(webhook.clone()));
     let login = desk.sign_in().await;
     let empty = desk.get(&login, "/queue").await;
-    assert!(empty.text.contains("No results."), "{}", empty.text);
+    for part in [
+        "No results.",
+        "Webhook: <b>running</b>",
+        "Email: not set up.<",
+    ] {
+        assert!(empty.text.contains(part), "{part}: {}", empty.text);
+    }
     for name in ["ada", "bob"] {
         desk.sign_up(&format!("{name}@example.com")).await;
     }
