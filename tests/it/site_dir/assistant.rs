@@ -43,6 +43,15 @@ async fn a_passage_without_words_is_quoted_by_its_title() {
     assert!(!reply.contains("Look up"), "{reply}");
 }
 
+#[tokio::test]
+async fn a_question_for_the_place_finds_the_page_that_leads_there() {
+    let page = "# So finden Sie uns\n\nDer Laden liegt in der Lindenstraße 12 in Lüneburg.\n";
+    let site = render(&[("besuch.md", page)]).unwrap();
+    let model = PassageModelClient::new(&site.passages, &site.assistant_texts);
+    let reply = ask(&model, "Wo seid ihr?").await;
+    assert!(reply.starts_with("**So finden Sie uns**"), "{reply}");
+}
+
 /// Pages, and questions behind what their answers tell; nothing where a refusal is right.
 const FACTS: [(&str, &str); 4] = [
     // Visitors use other words than the pages.
