@@ -53,7 +53,7 @@ async fn a_question_for_the_place_finds_the_page_that_leads_there() {
 }
 
 /// Pages, and questions behind what their answers tell; nothing where a refusal is right.
-const FACTS: [(&str, &str); 4] = [
+const FACTS: [(&str, &str); 6] = [
     // Visitors use other words than the pages.
     ("bakery", include_str!("../questions/bakery.txt")),
     // The address, number and hours appear without the words for them, with passages that are easily mistaken for
@@ -63,6 +63,9 @@ const FACTS: [(&str, &str); 4] = [
     ("inns", include_str!("../questions/inns.txt")),
     // Pages begin with a section, as most do, and two have the same number.
     ("studio", include_str!("../questions/studio.txt")),
+    // Compounds; hours and prices that are a neighbour's or another product's.
+    ("dairy", include_str!("../questions/dairy.txt")),
+    ("taller", include_str!("../questions/taller.txt")),
 ];
 
 #[tokio::test]

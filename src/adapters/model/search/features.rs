@@ -31,18 +31,12 @@ pub(super) fn features(language: Language, text: &str) -> BTreeSet<Feature> {
     for word in words(text) {
         let stem = stem(language, &word);
         features.insert(feature(("stem", &stem)));
-        if let Some(before) = before {
-            features.insert(feature(("bigram", before, &stem)));
-        }
+        features.extend(before.map(|before| feature(("bigram", before, &stem))));
         let letters = format!("{BORDER}{}{BORDER}", folded(&word));
         let letters: Vec<_> = letters.chars().collect();
-        for length in NGRAM_LENGTHS {
-            features.extend(
-                letters
-                    .windows(length)
-                    .map(|ngram| feature(("ngram", ngram))),
-            );
-        }
+        let lengths = NGRAM_LENGTHS.into_iter();
+        let ngrams = lengths.flat_map(|length| letters.windows(length));
+        features.extend(ngrams.map(|ngram| feature(("ngram", ngram))));
         before = Some(stem);
     }
     features

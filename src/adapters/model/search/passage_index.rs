@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::domain::{AssistantTexts, Courtesy, Passage};
 
-use crate::adapters::model::search::features::{feature, features, folded, stem, words};
+use crate::adapters::model::search::features::{feature, features, stem, words};
 use crate::adapters::model::search::naive_bayes::{NaiveBayes, float, inverse_document_frequency};
 use crate::adapters::model::search::quotation::cut;
 use crate::adapters::model::search::terms::{Terms, Topic};
@@ -25,30 +25,29 @@ const UNKNOWN_PENALTY_MAX: f64 = 20.0;
 /// An answer has to be so much likelier than other subjects: no answer is better than a wrong one.
 const LOG_ODDS_MIN: f64 = 0.7;
 /// The same beside pages of the operator's: most of what their visitors ask is not about the service.
-const LOG_ODDS_MIN_BESIDE: f64 = 5.0;
+const BESIDE_MIN: f64 = 5.0;
 /// The weight of the question before, if the newest one is read with it.
 const EARLIER_SHARE: f64 = 0.5;
 
 // Chosen on the pages of invented companies. Higher minimums refuse more of what the pages do not tell, and of what
 // they tell in other words.
 
-/// A passage must cover this share of a question to answer it.
+/// A passage must cover this share of the subjects of a question to answer it.
 const COVERAGE_MIN: f64 = 0.66;
 /// The passage that answers must be this much better than any other, even one that does not cover enough: no answer is
 /// better than a wrong one.
 const LEAD_MIN: f64 = 1.1;
-/// A passage that covers this much has the very words of the question, and answers even if others do.
+/// A passage that covers this much has the very words of the question: it comes before those that have others for
+/// them, and answers even if others do.
 const WHOLE: f64 = 0.99;
 /// Factor for a passage whose title the question names.
 const NAMED_FACTOR: f64 = 1.3;
-/// Bonus of a term in title or hints, as a share of its weight.
+/// Bonus of a subject in title or hints, as a share of its weight.
 const TITLE_BONUS: f64 = 0.8;
-/// The share of a term that a section has if only the title of its page has it.
-const PAGE_SHARE: f64 = 0.5;
+/// The same of a detail: the bouquet's price is told under "Bouquets" rather than under "Prices".
+const DETAIL_BONUS: f64 = 0.4;
 /// The share of its weight that a vague term keeps.
 const VAGUE_SHARE: f64 = 0.3;
-/// More terms of a question are not read.
-const TERMS_MAX: usize = 40;
 
 /// A question of at most this many words is read together with the one before.
 const FOLLOW_UP_WORDS_MAX: usize = 5;
@@ -76,7 +75,7 @@ struct OwnPassage {
     title: Topic,
     /// Of the title of its page.
     page: Topic,
-    /// Of title, text and hints.
+    /// Of title, text and hints, and of the title of its page.
     all: Topic,
     /// False for the introduction of the home page, and for imprint and privacy notice: they help nobody who asks for
     /// something else.
@@ -86,7 +85,7 @@ struct OwnPassage {
 /// A passage compared with a question.
 struct Ranked<'a> {
     score: f64,
-    /// The share of the question that it covers, 0 to 1.
+    /// The share of the question's subjects that it covers, 0 to 1; 0 if it lacks a detail, such as the price.
     coverage: f64,
     own: &'a OwnPassage,
 }
@@ -106,11 +105,12 @@ impl PassageIndex {
         let others = texts.other_subjects.iter();
         let others = others.map(|questions| questions.iter().copied().map(example).collect());
         let classes: Vec<_> = sections.iter().map(of_section).chain(others).collect();
-        let terms = Terms::new(texts);
+        let terms = Terms::new(texts, own.iter().flat_map(|own| own.prose()));
         let indexed = |own| OwnPassage::new(own, &terms);
         let mut own: Vec<_> = own.into_iter().map(indexed).collect();
         let hours = terms.topics(["⌚"]);
-        let timed = own.iter().filter(|own| own.all.has_mark(&hours)).count();
+        let has_times = |own: &&OwnPassage| !own.all.marked.is_disjoint(&hours.marked);
+        let timed = own.iter().filter(has_times).count();
         // Of several passages with times, those without a word for opening hours tell when a course or a meal is.
         for own in own.iter_mut().filter(|_| timed > 1) {
             own.all.unmark(&hours);
@@ -226,8 +226,7 @@ impl PassageIndex {
     /// The passage that answers `question`, which may be read with the one `before`. A title, as refusals
     /// offer them, is answered by its own passage.
     fn best(&self, question: &str, before: &str) -> Option<&Passage> {
-        let plain = |text: &str| words(text).map(|word| folded(&word)).collect::<Vec<_>>();
-        let is_titled_so = |passage: &&Arc<Passage>| plain(&passage.title) == plain(question);
+        let is_titled_so = |passage: &&Arc<Passage>| words(&passage.title).eq(words(question));
         let own = self.own.iter().map(|own| &own.passage);
         if let Some(passage) = own.chain(&self.sections).find(is_titled_so) {
             return Some(passage);
@@ -239,46 +238,37 @@ impl PassageIndex {
         let is_follow_up = self.terms.texts.follow_up_words.contains(&&*first);
         let mut attempts = [alone, both];
         attempts.rotate_left(usize::from(is_follow_up));
-        let mut attempts = attempts.iter();
-        let own = attempts.find_map(|asked| self.best_own(asked, focus.as_ref()));
-        match own {
-            Some((passage, is_clear)) => is_clear.then_some(passage),
-            None => self.best_section(question, before),
-        }
+        let answer = |asked| self.best_own(asked, focus.as_ref());
+        let own = attempts.iter().find_map(answer);
+        own.or_else(|| self.best_section(question, before))
     }
 
-    /// The passage that answers a question of these terms best, if one does, and true if no other answers it nearly as
-    /// well. Only one that has the `focus` answers, if there is one.
-    fn best_own(&self, asked: &BTreeSet<Topic>, focus: Option<&Topic>) -> Option<(&Passage, bool)> {
+    /// The passage that answers a question of these terms, if no other does so nearly as well. Only one that has the
+    /// `focus` answers, if there is one.
+    fn best_own(&self, asked: &BTreeSet<Topic>, focus: Option<&Topic>) -> Option<&Passage> {
         let has_focus = |own: &OwnPassage| {
             let means_it = |term: &&Topic| focus.is_some_and(|focus| term.has(focus));
             asked.iter().filter(means_it).all(|term| own.all.has(term))
         };
         let ranked = self.ranked_own(asked);
         let answers = |one: &&Ranked<'_>| one.coverage >= COVERAGE_MIN && has_focus(one.own);
-        let best = ranked.iter().find(answers)?;
-        // Of sections of a page with the same heading, the first answers, and a section before its introduction.
-        let is_same = |other: &Ranked<'_>| {
-            let (ours, theirs) = (&best.own.passage, &other.own.passage);
-            ours.page == theirs.page && (ours.title == theirs.title || theirs.is_introduction())
-        };
-        let is_behind = |other: &Ranked<'_>| is_same(other) || best.score >= LEAD_MIN * other.score;
-        // Any telephone number will do, but not any price.
-        let details = asked.iter().filter(|term| term.is_detail).count();
-        let any_will_do = details == 0 || details == asked.len();
-        let is_clear = ranked.iter().all(|other| {
-            let is_less = any_will_do || other.score < best.score;
-            is_behind(other) || best.coverage > WHOLE && is_less
-        });
-        Some((&best.own.passage, is_clear))
+        let mut answering = ranked.iter().filter(answers);
+        let is_whole = |one: &&Ranked<'_>| one.coverage > WHOLE;
+        let best = answering.clone().find(is_whole);
+        let best = best.or_else(|| answering.next())?;
+        // Of sections of a page with the same heading, the first answers.
+        let Passage { page, title, .. } = &*best.own.passage;
+        let is_same = |other: &Passage| other.page == *page && other.title == *title;
+        let mut others = ranked.iter().filter(|other| !is_same(&other.own.passage));
+        let is_clear = is_whole(&best) || others.all(|other| best.score >= LEAD_MIN * other.score);
+        is_clear.then_some(&*best.own.passage)
     }
 
     /// The passages that have most of the asked terms first.
     fn ranked_own(&self, asked: &BTreeSet<Topic>) -> Vec<Ranked<'_>> {
-        let asked = asked.iter().take(TERMS_MAX);
-        let asked: Vec<_> = asked.map(|term| (term, self.weight(term))).collect();
-        let ranked = self.own.iter().map(|own| own.ranked(&asked));
-        let mut ranked: Vec<_> = ranked.collect();
+        let weighted = asked.iter().map(|term| (term, self.weight(term)));
+        let asked: Vec<_> = weighted.collect();
+        let mut ranked: Vec<_> = self.own.iter().map(|own| own.ranked(&asked)).collect();
         ranked.sort_by(|a, b| b.score.total_cmp(&a.score));
         ranked
     }
@@ -298,11 +288,8 @@ impl PassageIndex {
         let unknown_share = float(unknown.len()) / float(known.len() + unknown.len()).max(1.0);
         let (log_likelihood, section) = *ranked.first()?;
         let log_odds = log_likelihood - other_subjects - UNKNOWN_PENALTY_MAX * unknown_share;
-        let log_odds_min = if self.own.is_empty() {
-            LOG_ODDS_MIN
-        } else {
-            LOG_ODDS_MIN_BESIDE
-        };
+        let is_alone = self.own.is_empty();
+        let log_odds_min = if is_alone { LOG_ODDS_MIN } else { BESIDE_MIN };
         (log_odds > log_odds_min).then_some(section)
     }
 
@@ -328,11 +315,8 @@ impl PassageIndex {
 
 /// A list of topics: the chat makes buttons of one with `+`.
 fn choices(topics: Vec<&Passage>) -> String {
-    let lines: Vec<_> = topics
-        .iter()
-        .map(|topic| format!("+ {}", topic.title))
-        .collect();
-    lines.join("\n")
+    let lines = topics.iter().map(|topic| format!("+ {}", topic.title));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 impl OwnPassage {
@@ -346,29 +330,38 @@ impl OwnPassage {
             page,
             heading: terms.asked(&passage.title),
             title: terms.topics(passage.topics().filter(|topic| *topic != passage.page)),
-            all: terms.topics(passage.prose()),
+            all: terms.topics(passage.prose().chain([&*passage.page])),
             passage,
         }
     }
 
     /// Compares it with terms and their weights.
     fn ranked(&self, asked: &[(&Topic, f64)]) -> Ranked<'_> {
-        let (mut whole, mut covered, mut bonus) = (0.0, 0.0, 0.0);
+        let (mut whole, mut covered, mut score) = (0.0, 0.0, 0.0);
+        let mut has_details = !asked.is_empty();
         for (term, weight) in asked {
-            whole += weight;
-            let share = f64::max(self.all.share(term), PAGE_SHARE * self.page.share(term));
-            covered += weight * share;
-            if self.title.has(term) {
-                bonus += weight * TITLE_BONUS;
-            }
+            let (share, is_titled) = (self.all.share(term), self.title.has(term));
+            let bonus = if term.is_detail {
+                // A word that means the same is not enough: a car park that is not free has no price yet.
+                has_details &= share >= 1.0 || is_titled || self.page.has(term);
+                DETAIL_BONUS
+            } else {
+                whole += weight;
+                covered += weight * share;
+                TITLE_BONUS
+            };
+            score += weight * (share + if is_titled { bonus } else { 0.0 });
         }
         let is_asked = |term: &Topic| asked.iter().any(|(asked, _)| asked.has(term));
         let is_named =
             self.heading.iter().any(|term| !term.is_detail) && self.heading.iter().all(is_asked);
         let factor = if is_named { NAMED_FACTOR } else { 1.0 };
+        // No number if only details are asked for.
+        let share: f64 = covered / whole;
+        let coverage = if share.is_nan() { 1.0 } else { factor * share };
         Ranked {
-            score: factor * (covered + bonus),
-            coverage: factor * covered / f64::max(whole, 1.0),
+            score: factor * score,
+            coverage: if has_details { coverage } else { 0.0 },
             own: self,
         }
     }

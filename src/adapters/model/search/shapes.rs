@@ -1,4 +1,4 @@
-//! Telephone numbers, hours, addresses and years in a text, recognised by their form.
+//! Telephone numbers, hours, addresses, prices and years in a text, recognised by their form.
 
 use std::ops::RangeInclusive;
 
@@ -12,6 +12,8 @@ const HOUR_UNITS: [&str; 5] = ["h", "Uhr", "am", "pm", "hs"];
 const UNTIL: [&str; 9] = ["to", "till", "until", "bis", "à", "a", "al", "-", "–"];
 /// A house number has at most this many bytes: `12a`.
 const HOUSE_NUMBER_LEN_MAX: usize = 4;
+/// Words beside a price, or in its place.
+const MONEY: &str = "euro euros eur cent franken chf francs pounds price preis prix precio kostenlos gratis umsonst gratuit gratuito";
 /// A number in this range is taken for a year.
 const YEARS: RangeInclusive<u16> = 1700..=2099;
 
@@ -19,11 +21,14 @@ const YEARS: RangeInclusive<u16> = 1700..=2099;
 pub(super) fn marks(text: &str) -> impl Iterator<Item = char> {
     let mut words: Vec<_> = text.split_whitespace().collect();
     words.retain(|word| !HOUR_UNITS.contains(&word.trim_end_matches(['.', ',', ';'])));
+    let plain = words.iter();
+    let plain = plain.map(|word| word.trim_end_matches(['.', ',', ';', ':', ')']));
     let marks = [
         ('☎', has_phone(text)),
         ('⌚', has_hours(&words)),
         ('⌂', has_address(&words)),
-        ('⚑', words.iter().any(|word| is_year(word))),
+        ('€', plain.clone().any(is_money)),
+        ('⚑', plain.clone().any(is_year)),
     ];
     let found = marks.into_iter().filter(|(_, is_there)| *is_there);
     found.map(|(mark, _)| mark)
@@ -59,12 +64,10 @@ fn hour(word: &str) -> Option<u8> {
     let number = word.split(|c: char| !c.is_ascii_digit()).next()?;
     let rest = word.strip_prefix(number)?;
     let is_hour = rest.is_empty() || rest.starts_with([':', '.', 'h', ',', ';', 'a', 'p']);
-    let hour: u8 = number.parse().ok()?;
-    let hour = if rest.contains("pm") {
-        hour % 12 + 12
-    } else {
-        hour
-    };
+    let mut hour: u8 = number.parse().ok()?;
+    if rest.contains("pm") {
+        hour = hour % 12 + 12;
+    }
     (is_hour && hour <= 24).then_some(hour)
 }
 
@@ -75,22 +78,22 @@ fn has_address(words: &[&str]) -> bool {
     let is_name = |word: &str| word.chars().count() > 2 && word.starts_with(char::is_uppercase);
     let is_number =
         |word: &str| word.len() <= HOUSE_NUMBER_LEN_MAX && word.starts_with(char::is_numeric);
-    let has_number_first = words.windows(3).any(|words| {
-        matches!(words, [number, name, last]
-            if is_number(number) && is_name(name) && is_name(last) && last.ends_with(','))
-    });
-    let has_name_first = words.windows(2).any(|words| {
-        matches!(words, [name, number]
-            if is_name(name) && number.strip_suffix(',').is_some_and(is_number))
+    let has_street = words.windows(3).any(|words| {
+        matches!(words, [one, two, three]
+            if is_number(one) && is_name(two) && is_name(three) && three.ends_with(',')
+                || is_name(one) && two.strip_suffix(',').is_some_and(is_number))
     });
     let kinds = words.join(" ").replace(|c: char| c.is_ascii_digit(), "0");
     let kinds = kinds.replace(|c: char| c.is_ascii_uppercase(), "A");
-    has_number_first || has_name_first || POSTCODES.iter().any(|code| kinds.contains(code))
+    has_street || POSTCODES.iter().any(|code| kinds.contains(code))
 }
 
 fn is_year(word: &str) -> bool {
-    let year = word.trim_end_matches(['.', ',', ';', ':', ')']).parse();
-    year.is_ok_and(|year: u16| YEARS.contains(&year))
+    word.parse().is_ok_and(|year: u16| YEARS.contains(&year))
+}
+
+fn is_money(word: &str) -> bool {
+    MONEY.split(' ').any(|money| money == word.to_lowercase())
 }
 
 #[cfg(test)]
@@ -98,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn phone_numbers_hours_addresses_and_years_are_recognised_by_their_form() {
+    fn phone_numbers_hours_addresses_prices_and_years_are_recognised_by_their_form() {
         for (text, expected) in [
             ("Call 0555 014 220 or come by.", "☎"),
             ("+49 (0)551 12-34", "☎"),
@@ -113,6 +116,10 @@ mod tests {
             ("de 10h à 19h, sauf lundi", "⌚"),
             ("from 10 am to 5 pm, du mardi 14 h à 19 h.", "⌚"),
             ("Llame al 956 555 213.", "☎"),
+            ("It costs 1,650 pounds, 2500000 in all.", "€"),
+            ("Ab 500 Euro in zwölf Raten", "€"),
+            ("Kinder kostenlos.", "€"),
+            ("Yesterday's loaves are half price.", "€"),
             ("Chapel Road 31, Lower Harrow", "⌂"),
             ("at 4 Weir Lane, Oldbrook", "⌂"),
             ("Églantine, 8 place du Puits, 31620 Villebois.", "⌂"),
@@ -125,10 +132,8 @@ mod tests {
         }
         for text in [
             "",
-            "It costs 1,650 pounds, 2500000 in all.",
             "04105 Lindenau",
             "two to 4 days, 2 to 4 people, 19 to 380 millilitres",
-            "Ab 500 Euro in zwölf Raten",
             "9 to",
             "for ages 5-16, 2.5-4 metres, 1978a, 3000 litres, 5 am",
             "LK42P lk4 2PT LK14 22PTS",
