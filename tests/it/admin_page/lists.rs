@@ -1,5 +1,8 @@
 //! Contacts, keys and agents.
 
+use std::sync::Arc;
+
+use landing_api::adapters::files::questions::FileQuestionStore;
 use landing_api::domain::Registration;
 use landing_api::domain::contact::Contact;
 use landing_api::domain::credential::{ApiKey, KeyRecord, KeyState};
@@ -7,8 +10,9 @@ use landing_api::domain::time::Timestamp;
 use landing_api::ports::{ContactStore as _, KeyIssuer as _, StoreError};
 
 use super::{Desk, Login, Visit};
-use crate::fixtures::{address, key_record};
-use crate::harness::NOW;
+use crate::assistant_pages::model;
+use crate::fixtures::{OneFile, address, key_record};
+use crate::harness::{Call, NOW, Setup};
 use crate::rows::rows;
 
 /// An address and a label that would be markup.
@@ -352,4 +356,21 @@ async fn contacts_are_exported_as_a_file() {
     let text = "email,subscribed_at,last_seen_at,status,confirmed_at,source,consent_text,unsubscribe_url\r\n\
                 '=1+1@example.com,2026-11-21T12:00:00.000Z,2026-11-21T12:00:00.000Z,subscribed,,,,\r\n";
     assert_eq!(shown.text, text);
+}
+
+#[tokio::test]
+async fn questions_without_an_answer_are_listed_as_text() {
+    let files = OneFile::named("questions.jsonl");
+    let questions = Arc::new(FileQuestionStore::open(files.path.clone(), 30));
+    let setup = Setup {
+        questions,
+        ..Setup::with_model(model().0)
+    };
+    let desk = Desk::over(setup);
+    let login = desk.sign_in().await;
+    let question = Call::question("What is the capital of <b> Mongolia?");
+    desk.app.expect("200", question).await;
+    let shown = desk.get(&login, "/questions").await.text;
+    let row = "<bdi>What is the capital of &lt;b&gt; Mongolia?</bdi>";
+    assert!(shown.contains(row), "{shown}");
 }

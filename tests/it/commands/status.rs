@@ -38,6 +38,12 @@ fn a_running_service_tells_what_it_has_done() {
     }
     let short = shown.done().out;
     assert!(short.lines().count() <= 24, "{short}");
+    // The handbook's example has the same rows.
+    let names = |rows: &str| -> Vec<_> { rows.lines().map(|row| row[..12].to_owned()).collect() };
+    let handbook = include_str!("../../../data/handbook/operate.md");
+    let (_, example) = handbook.split_once("$ landing-api status\n").unwrap();
+    let (example, _) = example.split_once("```").unwrap();
+    assert_eq!(names(example), names(&short));
     service.stopped();
     let report = run("status --json", dir.path()).json();
     let (is_running, service) = (&report["is_running"], &report["service"]);
