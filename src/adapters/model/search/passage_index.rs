@@ -259,7 +259,8 @@ impl PassageIndex {
         // Of sections of a page with the same heading, the first answers.
         let Passage { page, title, .. } = &*best.own.passage;
         let is_same = |other: &Passage| other.page == *page && other.title == *title;
-        let mut others = ranked.iter().filter(|other| !is_same(&other.own.passage));
+        let others = ranked.iter().filter(|other| other.own.is_offered);
+        let mut others = others.filter(|other| !is_same(&other.own.passage));
         let is_clear = is_whole(&best) || others.all(|other| best.score >= LEAD_MIN * other.score);
         is_clear.then_some(&*best.own.passage)
     }
@@ -356,9 +357,9 @@ impl OwnPassage {
         let is_named =
             self.heading.iter().any(|term| !term.is_detail) && self.heading.iter().all(is_asked);
         let factor = if is_named { NAMED_FACTOR } else { 1.0 };
-        // No number if only details are asked for.
-        let share: f64 = covered / whole;
-        let coverage = if share.is_nan() { 1.0 } else { factor * share };
+        // No number if only details are asked for: the price of what?
+        let part: f64 = covered / whole;
+        let coverage = if part.is_nan() { WHOLE } else { factor * part };
         Ranked {
             score: factor * score,
             coverage: if has_details { coverage } else { 0.0 },
