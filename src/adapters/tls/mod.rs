@@ -58,14 +58,13 @@ impl Certificate {
     /// A chain with its key in PEM. No error quotes it.
     pub(super) fn new((certificates, validity): Chain, key: &[u8]) -> Result<Self, String> {
         let private = pem::private_key(key)?;
-        let kind = pem::unusable_kind(&private);
         let certified = CertifiedKey::from_der(certificates, private, &ring::default_provider());
         let key = certified.map_err(|error| {
             if matches!(error, tokio_rustls::rustls::Error::InconsistentKeys(_)) {
                 return "holds a key that does not match the first certificate".to_owned();
             }
             format!(
-                "holds {kind}, which cannot be used: use P-256, P-384, Ed25519, or RSA of 2048 to 4096 bits ({error})"
+                "holds a key that cannot be used: use P-256, P-384, Ed25519, or RSA of 2048 to 4096 bits ({error})"
             )
         })?;
         Ok(Self {

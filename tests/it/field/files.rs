@@ -91,13 +91,11 @@ fn certificates_and_keys_are_read_as_programs_write_them() {
     let both = format!("{key}{chain}{root}");
     let key_last = format!("{chain}{root}{key}");
     let no_line_between = chain.trim_end().to_owned() + &root;
-    let trusted = chain.replace("CERT", "TRUSTED CERT");
     let encrypted_before = format!("{ENCRYPTED}{key}");
     for (name, chain, key) in [
         ("one file", &both, &both),
         ("key last", &key_last, &key_last),
         ("no line between", &no_line_between, &key),
-        ("trusted", &trusted, &key),
         ("parameters", &chain, &sec1),
         ("an encrypted key before", &chain, &encrypted_before),
     ] {

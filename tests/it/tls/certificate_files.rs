@@ -60,14 +60,14 @@ fn files_that_do_not_make_a_certificate_are_named_with_the_reason() {
     let keys = [
         (Vec::new(), "holds no private key in PEM"),
         (good_chain.clone(), "holds no private key in PEM"),
-        (P521.into(), "the curve P-521"),
+        (P521.into(), "a key that cannot be used: use P-256"),
         (ENCRYPTED.into(), "encrypted private key: decrypt it"),
         (encrypted.into(), "holds an encrypted private key"),
         (der(key), "is DER, not PEM"),
         (pkcs12, "is PKCS#12, not PEM"),
         (fs::read(&other.key).unwrap(), unlike),
         (openssh.into(), "it holds: OPENSSH PRIVATE KEY"),
-        (rsa.into(), "a key of an unsupported kind or size"),
+        (rsa.into(), "a key that cannot be used: use P-256"),
     ];
     let check = |flag: &str, path: &Path, told: &str| {
         let line = complaint(&pair);
