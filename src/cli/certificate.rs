@@ -8,35 +8,44 @@ use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use crate::adapters::system::SystemClock;
-use crate::adapters::tls::CertificateFiles;
-use crate::adapters::tls::acme::AcmeCertificate;
+use crate::adapters::tls::OwnCertificate;
+use crate::adapters::tls::acme::AcmeOrders;
 use crate::metrics::Metrics;
 use crate::ports::Clock as _;
-use crate::wiring::OwnCertificate;
+use crate::wiring::CertificateWithOrders;
 
 /// Maximum time between looks at the files, or at the clock, which may be set.
 const INTERVAL: Duration = Duration::from_secs(60);
 
 /// Keeps `certificate` current. SIGHUP, which makes other services reread their certificates, triggers a check
 /// at once.
-pub(super) async fn keep(certificate: Arc<OwnCertificate>, metrics: Arc<Metrics>) {
+pub(super) async fn keep((certificate, orders): CertificateWithOrders, metrics: Arc<Metrics>) {
     let mut hang_ups = match signal(SignalKind::hangup()) {
         Ok(hang_ups) => hang_ups,
         Err(error) => return tracing::error!(%error, "cannot wait for SIGHUP"),
     };
-    match &*certificate {
-        OwnCertificate::Files(files) => tell_files(files, &metrics),
-        OwnCertificate::Acme(acme) => tell_order(acme, &metrics),
+    let tell = || {
+        if let Some(validity) = certificate.validity() {
+            metrics.tls.validity.set(validity);
+        }
+        if let Some(orders) = &orders {
+            metrics.tls.order.set(orders.last_order(SystemClock.now()));
+        }
+    };
+    tell();
+    if orders.is_none() {
+        log_validity(&certificate);
     }
     let mut told = None;
     loop {
-        let wait = match &*certificate {
-            OwnCertificate::Files(files) => {
-                reread(files, &mut told, &metrics).await;
+        let wait = match &orders {
+            None => {
+                reread(&certificate, &mut told).await;
                 INTERVAL
             }
-            OwnCertificate::Acme(acme) => renew(acme, &metrics).await,
+            Some(orders) => renew(orders).await,
         };
+        tell();
         tokio::select! {
             _ = hang_ups.recv() => told = None,
             () = sleep(wait) => {}
@@ -45,13 +54,13 @@ pub(super) async fn keep(certificate: Arc<OwnCertificate>, metrics: Arc<Metrics>
 }
 
 /// Rereads the files. An error is logged unless it was `told` before.
-async fn reread(files: &Arc<CertificateFiles>, told: &mut Option<String>, metrics: &Metrics) {
+async fn reread(files: &Arc<OwnCertificate>, told: &mut Option<String>) {
     let read = Arc::clone(files);
     let read = spawn_blocking(move || read.reread()).await;
     let error = match read.unwrap_or_else(|error| Err(error.to_string())) {
         Ok(is_new) => {
             if is_new {
-                tell_files(files, metrics);
+                log_validity(files);
             }
             None
         }
@@ -65,11 +74,10 @@ async fn reread(files: &Arc<CertificateFiles>, told: &mut Option<String>, metric
     *told = error;
 }
 
-/// Reports the certificate's expiry to the metrics, and to the log if it isn't valid now. It is used
-/// nevertheless: the clock may be wrong, and there is no better one.
-fn tell_files(files: &CertificateFiles, metrics: &Metrics) {
-    let validity = files.validity();
-    metrics.tls.validity.set(validity.clone());
+/// Logs the certificate's expiry, also if it isn't valid now. It is used nevertheless: the clock may be wrong, and there
+/// is no better one.
+fn log_validity(files: &OwnCertificate) {
+    let validity = files.validity().unwrap_or_default();
     let (from, until) = (validity.start.to_rfc3339(), validity.end.to_rfc3339());
     if !validity.contains(&SystemClock.now()) {
         tracing::warn!(
@@ -83,12 +91,12 @@ fn tell_files(files: &CertificateFiles, metrics: &Metrics) {
 }
 
 /// Orders a certificate when there is none, or when it expires soon. Returns the time until the next look.
-async fn renew(acme: &AcmeCertificate, metrics: &Metrics) -> Duration {
+async fn renew(orders: &AcmeOrders) -> Duration {
     let now = SystemClock.now();
-    if acme.last_order(now).next_at <= now {
+    if orders.last_order(now).next_at <= now {
         tracing::info!("ordering a certificate");
-        let ordered = acme.order(now).await;
-        let last = acme.last_order(SystemClock.now());
+        let ordered = orders.order(now).await;
+        let last = orders.last_order(SystemClock.now());
         let next = last.next_at.to_rfc3339();
         match (ordered, last.error) {
             (Ok(()), None) => tracing::info!(next, "the ordered certificate is in use"),
@@ -98,16 +106,7 @@ async fn renew(acme: &AcmeCertificate, metrics: &Metrics) -> Duration {
             (Err(error), _) => tracing::warn!(next, %error, "ordering a certificate failed"),
         }
     }
-    tell_order(acme, metrics);
     let now = SystemClock.now();
-    let next_at = acme.last_order(now).next_at;
+    let next_at = orders.last_order(now).next_at;
     INTERVAL.min(Duration::from_millis(next_at.ms_since(now)))
-}
-
-/// Reports the certificate's expiry and the last order's outcome to the metrics.
-fn tell_order(acme: &AcmeCertificate, metrics: &Metrics) {
-    if let Some(validity) = acme.validity() {
-        metrics.tls.validity.set(validity);
-    }
-    metrics.tls.order.set(acme.last_order(SystemClock.now()));
 }

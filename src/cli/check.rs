@@ -12,14 +12,13 @@ use crate::adapters::files::block_list::FileBlockList;
 use crate::adapters::files::data_dir::{self, LEDGER};
 use crate::adapters::listener::PublicSocket;
 use crate::adapters::system::{SystemClock, user_id};
-use crate::adapters::tls::acme::AcmeCertificate;
 use crate::config::{Args, Invocation, OutputForm, WebhookMode};
 use crate::domain::Timestamp;
 use crate::http::answer::problem;
 use crate::operator::operation::ServiceFlags;
 use crate::operator::status::FLAGS;
 use crate::ports::Clock as _;
-use crate::wiring::{self, OwnCertificate, engines};
+use crate::wiring::{self, engines};
 
 use super::client::{Client, End};
 use super::network;
@@ -185,11 +184,26 @@ async fn directory(path: &Path) -> Checked {
 /// The certificate of the flags.
 fn certificate(args: &Args) -> Checked {
     let now = SystemClock.now();
-    match wiring::own_certificate(args) {
-        Ok(Some(OwnCertificate::Files(files))) => validity(&files.validity(), now),
-        Ok(Some(OwnCertificate::Acme(acme))) => ordered(&acme, now),
-        Ok(None) => ok("none: no TLS, unless a proxy provides it"),
-        Err(error) => failed(error),
+    let (certificate, orders) = match wiring::own_certificate(args) {
+        Ok(Some(own)) => own,
+        Ok(None) => return ok("none: no TLS, unless a proxy provides it"),
+        Err(error) => return failed(error),
+    };
+    let order = orders.map(|orders| orders.last_order(now));
+    let next = order
+        .as_ref()
+        .map(|order| order.next_at.to_rfc3339())
+        .unwrap_or_default();
+    match (certificate.validity(), order.and_then(|order| order.error)) {
+        (Some(known), None) => validity(&known, now),
+        (Some(known), Some(error)) => {
+            let until = known.end.to_rfc3339();
+            failed(format!(
+                "is valid until {until}, but the last order failed or lacks names: {error}; next order at {next}"
+            ))
+        }
+        (None, Some(error)) => failed(format!("there is none: {error}; next order at {next}")),
+        (None, None) => warning("there is none yet; the running service will order it"),
     }
 }
 
@@ -206,22 +220,5 @@ fn validity(validity: &Range<Timestamp>, now: Timestamp) -> Checked {
             warning(format!("expires at {until}; check why it was not renewed"))
         }
         _ => ok(format!("fits its key and is valid until {until}")),
-    }
-}
-
-/// The certificate ordered by the service.
-fn ordered(acme: &AcmeCertificate, now: Timestamp) -> Checked {
-    let order = acme.last_order(now);
-    let next = order.next_at.to_rfc3339();
-    match (acme.validity(), order.error) {
-        (Some(known), None) => validity(&known, now),
-        (Some(known), Some(error)) => {
-            let until = known.end.to_rfc3339();
-            failed(format!(
-                "is valid until {until}, but the last order failed or lacks names: {error}; next order at {next}"
-            ))
-        }
-        (None, Some(error)) => failed(format!("there is none: {error}; next order at {next}")),
-        (None, None) => warning("there is none yet; the running service will order it"),
     }
 }

@@ -7,11 +7,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::adapters::outbound::probe::{self, ProbeAnswer};
-use crate::adapters::tls::acme::AcmeCertificate;
+use crate::adapters::tls::OwnCertificate;
 use crate::config::{Args, EngineArgs, leads_here};
 use crate::metrics::Metrics;
 use crate::site::Site;
-use crate::wiring::{self, OwnCertificate, engines};
+use crate::wiring::{self, engines};
 
 use super::output::{Checked, Findings, failed, noted, ok, warning};
 
@@ -76,8 +76,8 @@ async fn limits(args: &EngineArgs) -> Checked {
 }
 
 async fn check_base_url(base_url: &str, args: &Args, findings: &mut Findings) {
-    if let Ok(Some(OwnCertificate::Acme(acme))) = wiring::own_certificate(args) {
-        findings.add("name", name(base_url, &acme, args.listen).await);
+    if let Ok(Some((ordered, Some(_orders)))) = wiring::own_certificate(args) {
+        findings.add("name", name(base_url, &ordered, args.listen).await);
     }
     let outside = match ask(base_url, None).await {
         Ok(outside) => outside,
@@ -106,10 +106,10 @@ async fn check_base_url(base_url: &str, args: &Args, findings: &mut Findings) {
 }
 
 /// Checks the certificate presented at the public address: the authority's validation takes the same way.
-async fn name(base_url: &str, acme: &AcmeCertificate, listen: SocketAddr) -> Checked {
+async fn name(base_url: &str, ordered: &OwnCertificate, listen: SocketAddr) -> Checked {
     let host = base_url.rsplit('/').next().unwrap_or_default();
     let host = host.split(':').next().unwrap_or_default();
-    match (connect(base_url).await, acme.presented()) {
+    match (connect(base_url).await, ordered.presented()) {
         (Ok(Some(there)), Some(ours)) if there == ours => ok(format!(
             "{base_url} presents the certificate of this service"
         )),

@@ -33,7 +33,7 @@ use crate::operator::socket::serve_socket;
 use crate::ports::random;
 use crate::site::Site;
 use crate::wiring::stores::{Stores, WindowsFor};
-use crate::wiring::{self, OwnCertificate, StoresError};
+use crate::wiring::{self, CertificateWithOrders, StoresError};
 
 use super::certificate;
 use super::delivering::Delivering;
@@ -84,7 +84,7 @@ pub async fn serve_until_stopped(
     // An address in use is reported before the data directory is touched.
     let sockets = Sockets::open(args, passed)?;
     let certificate = wiring::own_certificate(args).map_err(ServeError::Flag)?;
-    let tls = certificate.as_ref().map(OwnCertificate::tls).transpose()?;
+    let tls = certificate.as_ref().map(|(own, _)| own.tls()).transpose()?;
     let bound = sockets.web.local_addr()?;
     // A socket that was passed need not be the one of --listen.
     let opt_in = args.check_opt_in(bound);
@@ -142,9 +142,9 @@ pub async fn serve_until_stopped(
     Ok(())
 }
 
-fn keep_supervised(certificate: OwnCertificate, metrics: &Arc<Metrics>) {
-    let (certificate, counted) = (Arc::new(certificate), Arc::clone(metrics));
-    let keeping = move |_stop| certificate::keep(Arc::clone(&certificate), counted.clone());
+fn keep_supervised(certificate: CertificateWithOrders, metrics: &Arc<Metrics>) {
+    let counted = Arc::clone(metrics);
+    let keeping = move |_stop| certificate::keep(certificate.clone(), counted.clone());
     let never = CancellationToken::new();
     supervise(Worker::Certificate, metrics, &never, keeping);
 }

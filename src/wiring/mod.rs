@@ -10,7 +10,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tokio_rustls::rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 
 use crate::adapters::cluster::postgres::PostgresOpenError;
@@ -26,8 +25,8 @@ use crate::adapters::model::openai::{
 use crate::adapters::outbound::smtp::{SmtpMailSender, SmtpSettings};
 use crate::adapters::outbound::webhook::{WebhookClient, WebhookSecrets};
 use crate::adapters::outbound::{Certificates, Roots};
-use crate::adapters::tls::CertificateFiles;
-use crate::adapters::tls::acme::{AcmeCertificate, AcmeSettings};
+use crate::adapters::tls::OwnCertificate;
+use crate::adapters::tls::acme::{AcmeOrders, AcmeSettings};
 use crate::config::{Args, WebhookMode};
 use crate::domain::{Content, Conversation, Message, RelaySecurity, Role, Settings};
 use crate::ports::{ModelClient, WebhookSender};
@@ -182,46 +181,27 @@ pub fn mail_sender(args: &Args) -> Result<Option<Arc<SmtpMailSender>>, String> {
     Ok(Some(Arc::new(opened.map_err(of("--smtp-url"))?)))
 }
 
-/// The certificate of the service's built-in TLS.
-#[derive(Debug)]
-pub enum OwnCertificate {
-    /// From files named by flags.
-    Files(Arc<CertificateFiles>),
-    /// Obtained by ACME.
-    Acme(Arc<AcmeCertificate>),
-}
-
-impl OwnCertificate {
-    /// The TLS configuration with this certificate.
-    ///
-    /// # Errors
-    /// When there is no randomness.
-    pub fn tls(&self) -> Result<Arc<ServerConfig>, tokio_rustls::rustls::Error> {
-        match self {
-            Self::Files(files) => files.tls(),
-            Self::Acme(acme) => acme.tls(),
-        }
-    }
-}
+/// The certificate of the built-in TLS, and its orders, if it is ordered.
+pub type CertificateWithOrders = (Arc<OwnCertificate>, Option<Arc<AcmeOrders>>);
 
 /// The certificate of the service's built-in TLS, if the flags ask for one. Nothing is written.
-pub fn own_certificate(args: &Args) -> Result<Option<OwnCertificate>, String> {
+pub fn own_certificate(args: &Args) -> Result<Option<CertificateWithOrders>, String> {
     let acme = &args.acme;
     match (&args.tls_cert, &args.tls_key, &args.data_dir) {
         (Some(chain), Some(key), _) => {
-            let files = CertificateFiles::open(chain, key)?;
-            Ok(Some(OwnCertificate::Files(Arc::new(files))))
+            let files = OwnCertificate::open(chain, key)?;
+            Ok(Some((Arc::new(files), None)))
         }
         (None, _, Some(data_dir)) if acme.is_given() => {
-            let settings = AcmeSettings {
+            let orders = AcmeOrders::open(AcmeSettings {
                 names: acme.domains.clone(),
                 directory: acme.directory().to_owned(),
                 dir: data_dir.join(TLS),
                 roots: roots(acme.directory()).map_err(of("--acme-directory"))?,
                 listen: args.listen,
-            };
-            let opened = AcmeCertificate::open(settings)?;
-            Ok(Some(OwnCertificate::Acme(Arc::new(opened))))
+            })?;
+            let certificate = Arc::clone(&orders.certificate);
+            Ok(Some((certificate, Some(Arc::new(orders)))))
         }
         _ => Ok(None),
     }

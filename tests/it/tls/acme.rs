@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use landing_api::adapters::outbound::{Roots, certificates_in};
-use landing_api::adapters::tls::acme::{AcmeCertificate, AcmeSettings};
+use landing_api::adapters::tls::acme::{AcmeOrders, AcmeSettings};
 use landing_api::domain::time::{DAY_MS, Timestamp};
 use landing_api::http::server::ServerLimits;
 use serde_json::{Value, json};
@@ -36,14 +36,14 @@ fn settings(dir: &Path, names: &[&str], directory: &str, roots: Roots) -> AcmeSe
     }
 }
 
-fn open(dir: &Path, names: &[&str]) -> Result<AcmeCertificate, String> {
-    AcmeCertificate::open(settings(dir, names, DIRECTORY, Roots::of([])))
+fn open(dir: &Path, names: &[&str]) -> Result<AcmeOrders, String> {
+    AcmeOrders::open(settings(dir, names, DIRECTORY, Roots::of([])))
 }
 
 /// What is ordered for these names from `scripted`.
-fn ordered_from(scripted: &ScriptedAuthority, dir: &Path, names: &[&str]) -> AcmeCertificate {
+fn ordered_from(scripted: &ScriptedAuthority, dir: &Path, names: &[&str]) -> AcmeOrders {
     let roots = Roots::of(certificates_in(&scripted.root).unwrap());
-    AcmeCertificate::open(settings(dir, names, &scripted.url, roots)).unwrap()
+    AcmeOrders::open(settings(dir, names, &scripted.url, roots)).unwrap()
 }
 
 /// Keeps `pair` as what the authority issued.
@@ -85,7 +85,7 @@ fn what_is_kept_decides_when_the_next_order_is_due() {
     assert!(due(&[NAME]) <= now);
     fs::remove_file(dir.path().join("acme.json")).unwrap();
     assert!(due(&[NAME]) <= now);
-    let validity = open(dir.path(), &[NAME]).unwrap().validity();
+    let validity = open(dir.path(), &[NAME]).unwrap().certificate.validity();
     assert_eq!(validity.unwrap(), now..day("2029-01-01"));
 }
 
@@ -101,7 +101,13 @@ fn what_is_damaged_is_named_and_what_a_group_may_read_is_read() {
         assert!(!line.contains('\n') && !line.contains("MII"), "{line}");
         line
     };
-    assert!(open(dir.path(), &[NAME]).unwrap().validity().is_none());
+    assert!(
+        open(dir.path(), &[NAME])
+            .unwrap()
+            .certificate
+            .validity()
+            .is_none()
+    );
     let [chain, key] = [&pair.chain, &other.key].map(|path| fs::read_to_string(path).unwrap());
     let both = format!("{chain}{key}");
     let unlike = "certificate.pem holds a key that does not match the first certificate: remove";
@@ -122,7 +128,13 @@ fn what_is_damaged_is_named_and_what_a_group_may_read_is_read() {
     keep(dir.path(), &pair, &issued(Timestamp::default()));
     // The start closes the whole data directory to others.
     fs::set_permissions(&certificate, fs::Permissions::from_mode(0o660)).unwrap();
-    assert!(open(dir.path(), &[NAME]).unwrap().validity().is_some());
+    assert!(
+        open(dir.path(), &[NAME])
+            .unwrap()
+            .certificate
+            .validity()
+            .is_some()
+    );
 }
 
 #[tokio::test]
@@ -132,7 +144,7 @@ async fn names_of_others_get_no_certificate_and_neither_does_a_proof_that_nobody
     let pair = authority.pair("one");
     keep(dir.path(), &pair, &issued(Timestamp::default()));
     let acme = Arc::new(open(dir.path(), &[NAME]).unwrap());
-    let (limits, tls) = (ServerLimits::default(), acme.tls().unwrap());
+    let (limits, tls) = (ServerLimits::default(), acme.certificate.tls().unwrap());
     let server = Server::start_tls(Setup::default(), limits, tls).await;
     let h1: &[&str] = &["http/1.1"];
     for (name, alpn, is_served) in [
@@ -278,7 +290,7 @@ async fn names_that_fail_are_left_out_and_tried_again_while_the_others_are_serve
             // The first time a certificate is given. Later none is, because the one in use has all other names.
             let ordered = acme.order(now).await;
             assert_eq!(ordered.is_ok(), failures == 1, "{kind}: {ordered:?}");
-            let presented = acme.presented().unwrap();
+            let presented = acme.certificate.presented().unwrap();
             assert_ne!(presented, old.certificate.as_ref(), "{kind}");
             let last = acme.last_order(now);
             let why = last.error.unwrap_or_default();
@@ -308,7 +320,7 @@ async fn no_name_with_a_certificate_is_every_name_told() {
     assert!(why.contains(told), "{why}");
     let told = "(the authority: as [31m the test wants it)";
     assert!(why.ends_with(told), "{why:?}");
-    assert!(acme.presented().is_none());
+    assert!(acme.certificate.presented().is_none());
 }
 
 #[tokio::test]
@@ -333,7 +345,7 @@ async fn an_authority_that_nobody_vouches_for_learns_nothing() {
     let dir = private_dir();
     let stranger = Roots::of([Authority::new().root]);
     let settings = settings(dir.path(), &[NAME], &scripted.url, stranger);
-    let acme = AcmeCertificate::open(settings).unwrap();
+    let acme = AcmeOrders::open(settings).unwrap();
     let why = acme.order(day("2026-01-01")).await.unwrap_err();
     assert!(
         why.starts_with("the authority cannot be reached: "),

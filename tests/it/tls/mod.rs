@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use landing_api::adapters::tls::CertificateFiles;
+use landing_api::adapters::tls::OwnCertificate;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use tempfile::TempDir;
 use tokio_rustls::TlsAcceptor;
@@ -101,8 +101,8 @@ impl Authority {
 }
 
 impl Pair {
-    pub(crate) fn open(&self) -> Result<Arc<CertificateFiles>, String> {
-        CertificateFiles::open(&self.chain, &self.key).map(Arc::new)
+    pub(crate) fn open(&self) -> Result<Arc<OwnCertificate>, String> {
+        OwnCertificate::open(&self.chain, &self.key).map(Arc::new)
     }
 
     pub(crate) fn flags(&self) -> [String; 2] {

@@ -19,7 +19,7 @@ use crate::adapters::outbound::probe::unheard_ipv6;
 use crate::adapters::outbound::{HttpClient, client, root_cause, send};
 use crate::domain::{is_same_host, quoted};
 
-use super::{AcmeCertificate, proof};
+use super::{AcmeOrders, proof};
 
 /// Deadline of an order. Authorities verify from several places, and some wait in between.
 const DEADLINE: Duration = Duration::from_secs(300);
@@ -119,7 +119,7 @@ fn told(name: &str, kind: Option<&str>, detail: Option<&str>, cause: Option<Stri
     format!("{name}: {words} (the authority: {detail})")
 }
 
-impl AcmeCertificate {
+impl AcmeOrders {
     /// A certificate for these names with its chain and key, in PEM.
     pub(super) async fn ordered(&self, names: &[String]) -> Result<String, Refusal> {
         let late = "the authority did not finish the order in time";
@@ -193,7 +193,10 @@ impl AcmeCertificate {
             let digest = challenge.key_authorization().digest();
             let proof = proof(&name, digest.as_ref());
             let proof = proof.map_err(|error| Refusal::new(error.to_string()))?;
-            self.proofs.write().insert(name, Arc::new(proof));
+            self.certificate
+                .proofs
+                .write()
+                .insert(name, Arc::new(proof));
             challenge.set_ready().await?;
         }
         Ok(())

@@ -5,10 +5,8 @@
 
 mod conversation;
 
-use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,14 +15,11 @@ use rcgen::{CertificateParams, CustomExtension, KeyPair};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::task::spawn_blocking;
-use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
-use tokio_rustls::rustls::server::{ClientHello, ResolvesServerCert};
 use tokio_rustls::rustls::sign::CertifiedKey;
 
 use crate::domain::certificate_order::order_due;
-use crate::domain::is_same_host;
 use crate::domain::macros::hidden;
 use crate::domain::time::Timestamp;
 use crate::metrics::CertificateOrder;
@@ -32,7 +27,7 @@ use crate::metrics::CertificateOrder;
 use crate::adapters::files::data_dir::create_private;
 use crate::adapters::files::{SystemFiles, if_there, operator_file, write_whole};
 use crate::adapters::outbound::Roots;
-use crate::adapters::tls::{ACME_TLS, Certificate, chain_in, server_config};
+use crate::adapters::tls::{Certificate, OwnCertificate, chain_in};
 
 /// The files in `DATA_DIR/tls`: the certificate with its key, so that they always match; and the account with the last order.
 const CERTIFICATE: &str = "certificate.pem";
@@ -56,17 +51,16 @@ pub struct AcmeSettings {
     pub listen: SocketAddr,
 }
 
-/// A certificate that the service orders itself.
+/// The orders of a certificate.
 #[derive(Debug)]
-pub struct AcmeCertificate {
+pub struct AcmeOrders {
     settings: AcmeSettings,
-    certificate: RwLock<Option<Certificate>>,
-    /// The proofs that an authority asks for, by name. Empty except during an order.
-    proofs: RwLock<HashMap<String, Arc<CertifiedKey>>>,
+    /// The certificate in use.
+    pub certificate: Arc<OwnCertificate>,
     state: Mutex<State>,
 }
 
-impl AcmeCertificate {
+impl AcmeOrders {
     /// Reads the stored files. Writes nothing.
     ///
     /// # Errors
@@ -82,38 +76,16 @@ impl AcmeCertificate {
         let certificate = certificate.transpose()?;
         let state = State::read(&settings.dir).map_err(at)?;
         let state = state.of(&settings.directory, &settings.names);
+        let certificate = OwnCertificate {
+            current: RwLock::new(certificate),
+            names: settings.names.clone(),
+            ..OwnCertificate::default()
+        };
         Ok(Self {
-            certificate: RwLock::new(certificate),
-            proofs: RwLock::default(),
+            certificate: Arc::new(certificate),
             state: Mutex::new(state),
             settings,
         })
-    }
-
-    /// The TLS configuration. Without a certificate, every handshake except the authority's fails.
-    ///
-    /// # Errors
-    /// When there is no randomness.
-    pub fn tls(self: &Arc<Self>) -> Result<Arc<ServerConfig>, tokio_rustls::rustls::Error> {
-        let mut config = server_config(Arc::clone(self) as _)?;
-        config.alpn_protocols = vec![ACME_TLS.to_vec()];
-        Ok(Arc::new(config))
-    }
-
-    /// The result of `of` for the certificate, if there is one.
-    fn of_certificate<T>(&self, of: impl FnOnce(&Certificate) -> T) -> Option<T> {
-        self.certificate.read().as_ref().map(of)
-    }
-
-    /// Validity of the certificate in use; `None` if there is none.
-    pub fn validity(&self) -> Option<Range<Timestamp>> {
-        self.of_certificate(|found| found.validity.clone())
-    }
-
-    /// The certificate in use, in DER; `None` if there is none.
-    pub fn presented(&self) -> Option<Vec<u8>> {
-        let first = |held: &Certificate| held.key.cert.first().map(|der| der.to_vec());
-        self.of_certificate(first).flatten()
     }
 
     /// The last order, and the time of the next one, which is not in the past.
@@ -136,7 +108,7 @@ impl AcmeCertificate {
         let covers = |held: &Certificate| names.iter().all(|name| held.is_for(name));
         let wanted =
             |held: &Certificate| (of_authority && covers(held)).then(|| held.validity.clone());
-        let validity = self.of_certificate(wanted).flatten();
+        let validity = self.certificate.of_current(wanted).flatten();
         order_due(validity.as_ref(), last, now)
     }
 
@@ -155,7 +127,7 @@ impl AcmeCertificate {
         let unkept = |error| format!("nothing is ordered, because it cannot be stored: {error}");
         self.store().await.map_err(unkept)?;
         let ordered = self.certificate(now).await;
-        self.proofs.write().clear();
+        self.certificate.proofs.write().clear();
         let (pem, certificate, left_out) = match ordered {
             Ok(ordered) => ordered,
             Err(why) => {
@@ -165,7 +137,7 @@ impl AcmeCertificate {
                 return Err(why);
             }
         };
-        *self.certificate.write() = Some(certificate);
+        *self.certificate.current.write() = Some(certificate);
         {
             let mut state = self.state.lock();
             state.issued_by = Some(state.directory.clone());
@@ -223,24 +195,6 @@ impl AcmeCertificate {
             Some(name) => Err(of_authority(format!("is not for {name}"))),
             None => Ok((pem, certificate, left_out)),
         }
-    }
-}
-
-/// Presents the current certificate for one of its names, or the proof that an authority asks for (TLS-ALPN-01,
-/// RFC 8737).
-impl ResolvesServerCert for AcmeCertificate {
-    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        let name = hello.server_name()?;
-        let mut offered = hello.alpn().into_iter().flatten();
-        if offered.any(|protocol| protocol == ACME_TLS) {
-            let proofs = self.proofs.read();
-            let mut found = proofs.iter().filter(|(of, _)| is_same_host(of, name));
-            return found.next().map(|(_, proof)| Arc::clone(proof));
-        }
-        let mut names = self.settings.names.iter();
-        let is_ours = names.any(|ours| is_same_host(ours, name));
-        self.of_certificate(|current| Arc::clone(&current.key))
-            .filter(|_| is_ours)
     }
 }
 
