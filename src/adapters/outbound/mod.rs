@@ -25,7 +25,6 @@ use std::time::{Duration, SystemTime};
 use futures_util::future::BoxFuture;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::ext::on_informational;
 use hyper::header::{
     CONTENT_TYPE, DATE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER, USER_AGENT,
 };
@@ -35,8 +34,7 @@ use hyper_rustls::MaybeHttpsStream;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
@@ -57,8 +55,6 @@ const IDLE_DEADLINE: Duration = Duration::from_secs(4);
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 /// Largest file of certificates, in bytes: those of many authorities.
 const AUTHORITIES_BYTES_MAX: u64 = 16 * 1024 * 1024;
-/// Most interim responses (1xx) before the final one.
-const INTERIM_MAX: u32 = 8;
 
 pub(super) const PRODUCT: &str = concat!("landing-api/", env!("CARGO_PKG_VERSION"));
 
@@ -137,8 +133,7 @@ pub(super) fn post_json(uri: &Uri) -> request::Builder {
         .header(USER_AGENT, PRODUCT)
 }
 
-/// Sends `request` and waits for the head of the response. Hangs up on a server that sends nothing but interim
-/// responses: hyper skips any number of them.
+/// Sends `request` and waits for the head of the response.
 ///
 /// # Errors
 /// The reason why there is no response within `deadline`, which includes connecting.
@@ -147,19 +142,11 @@ pub(super) async fn send(
     request: http::Result<Request<Full<Bytes>>>,
     deadline: Duration,
 ) -> Result<Response<Incoming>, String> {
-    let mut request = request.map_err(|error| error.to_string())?;
-    let interim = Arc::new(Semaphore::new(0));
-    let counted = Arc::clone(&interim);
-    on_informational(&mut request, move |_interim| counted.add_permits(1));
-    let response = tokio::select! {
-        response = http.request(request) => response,
-        _flooded = interim.acquire_many(INTERIM_MAX + 1) => {
-            return Err("too many interim responses (1xx)".to_owned());
-        }
-        () = sleep(deadline) => {
-            return Err(format!("no response within {} seconds", deadline.as_secs()));
-        }
-    };
+    let request = request.map_err(|error| error.to_string())?;
+    let late = |_elapsed| format!("no response within {} seconds", deadline.as_secs());
+    let response = timeout(deadline, http.request(request))
+        .await
+        .map_err(late)?;
     response.map_err(|error| {
         let what = match error.is_connect() {
             true => "cannot connect",

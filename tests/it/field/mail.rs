@@ -126,9 +126,7 @@ EHLO | 250-relay\r\n250- \r\n250 SMTPUTF8\r\n | taken
 EHLO | 250-relay\r\n250-\r\n250-=\r\n250 \r\n | taken
 EHLO | 250-relay\n250-SIZE\n250 8BITMIME\n | taken
 EHLO | 250-relay\r\n250-\xff\xfe\x00\r\n250 OK\r\n | taken
-EHLO | 500 5.5.1 what?\r\n | taken
-EHLO | 502 no\r\n | taken
-EHLO | 550 no\r\n | taken
+EHLO | 502 no\r\n | account: 502 no
 MAIL | 250\r\n | taken
 RCPT | 251 forwarded\r\n | taken
 RCPT | 550 5.1.1 Empf\xe4nger unbekannt\r\n | refused: 550 5.1.1 Empf�nger unbekannt

@@ -43,7 +43,6 @@ async fn bytes_that_are_no_response_are_an_error_in_a_few_words() {
     let long = format!("HTTP/1.1 200 OK\r\nX: {}", "x".repeat(1 << 20));
     let lost = "the connection was lost before the response";
     for (script, words) in [
-        (Script::repeating(HINTS), "too many interim responses"),
         (Script::closing(HINTS), lost),
         (Script::closing("\x1b[31m\r\n\r\n"), lost),
         (Script::holding(long), lost),

@@ -37,11 +37,6 @@ impl Fault {
         Self { cause, reply }
     }
 
-    /// The reply code; 0 if there is none.
-    pub(super) fn code(&self) -> u16 {
-        self.reply.as_ref().map_or(0, |reply| reply.code)
-    }
-
     /// One line for the operator, without addresses and `name` ([`quoted`]).
     pub(super) fn words(&self, name: Option<&str>) -> String {
         let reply = self.reply.as_ref();

@@ -68,22 +68,6 @@ impl Connection {
         within(GREETING_DEADLINE, "greeting", self.reply(2)).await
     }
 
-    /// EHLO, or HELO if the relay does not know EHLO and no extension is needed.
-    pub(super) async fn hello(
-        &mut self,
-        name: &str,
-        needs_extensions: bool,
-    ) -> Result<Reply, Fault> {
-        let answered = self.command(&format!("EHLO {name}"), 2).await;
-        match answered.as_ref().map_err(Fault::code) {
-            // 521 and 554 mean that there is no service.
-            Err(500..=520 | 522..=553) if !needs_extensions => {
-                self.command(&format!("HELO {name}"), 2).await
-            }
-            Ok(_) | Err(_) => answered,
-        }
-    }
-
     /// Logs in with a mechanism that the relay offers.
     pub(super) async fn log_in(
         &mut self,
