@@ -95,7 +95,7 @@ wire! {
     Label as String: |label| label.as_str().to_owned(), |text| Self::parse(text).ok();
     Registration as String: |registration| registration.client_id(), |id| Self::from_client_id(&id);
     SignUpWay as String: |way| way.as_str().to_owned(), |name| Self::from_name(&name);
-    Language as String: |language| language.tag().to_owned(), |tag| Self::of_tag(&tag);
+    Language as String: |language| language.as_str().to_owned(), |tag| Self::of_tag(&tag);
     Source as String: |name| name.as_str().to_owned(), |text| Self::parse(&text);
     Signers as Vec<SignerJson>: |signers| signers.iter().map(Origin::to_json).collect(),
         |json| json.into_iter().map(Origin::from_json).collect();

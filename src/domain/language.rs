@@ -16,10 +16,6 @@ names! {
 }
 
 impl Language {
-    pub const fn tag(self) -> &'static str {
-        self.as_str()
-    }
-
     /// Its name in the language itself.
     pub const fn name(self) -> &'static str {
         match self {
@@ -33,7 +29,7 @@ impl Language {
     /// The language of a tag, in any case and with any subtags: `de-AT` and `de_AT` are German.
     pub fn of_tag(tag: &str) -> Option<Self> {
         let (primary, _subtags) = tag.split_once(['-', '_']).unwrap_or((tag, ""));
-        let is_meant = |language: &Self| language.tag().eq_ignore_ascii_case(primary);
+        let is_meant = |language: &Self| language.as_str().eq_ignore_ascii_case(primary);
         Self::ALL.into_iter().find(is_meant)
     }
 }
@@ -45,7 +41,7 @@ mod tests {
     #[test]
     fn a_tag_names_a_language_by_its_first_subtag() {
         for language in Language::ALL {
-            assert_eq!(Language::of_tag(language.tag()), Some(language));
+            assert_eq!(Language::of_tag(language.as_str()), Some(language));
         }
         for (tag, language) in [
             ("de-AT", Some(Language::German)),

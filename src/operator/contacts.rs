@@ -61,7 +61,7 @@ fn proof(contact: &Contact) -> Value {
     json!({
         "consent_at": consent.map(|consent| consent.at.to_rfc3339()),
         "consent_by": way.map(SignUpWay::as_str),
-        "language": consent.and_then(|consent| Some(consent.language?.tag())),
+        "language": consent.and_then(|consent| Some(consent.language?.as_str())),
         "ip": consent.and_then(|consent| Some(consent.ip?.to_string())),
         // When the relay accepted the confirmation email, or refused it for good.
         "mailed_at": confirmation.and_then(|given| Some(given.mailed_at?.to_rfc3339())),

@@ -14,7 +14,7 @@ pub(super) async fn list(request: OperatorRequest) -> Result<Answer, OperatorErr
     Answer::rows(stream::iter([Ok(questions)]).boxed(), |question| {
         json!({
             "asked_at": question.hour.start().to_rfc3339(),
-            "language": question.language.tag(),
+            "language": question.language.as_str(),
             "text": question.text,
         })
     })

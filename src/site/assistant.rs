@@ -46,11 +46,11 @@ pub(super) fn suggestions(
     let tells = |page: &&Page| page.is_own && !is_legal(settings, &url(page));
     let offered = |language: Language| {
         if !settings.suggestions.is_empty() {
-            return Ok((language.tag(), settings.suggestions.join("|")));
+            return Ok((language.as_str(), settings.suggestions.join("|")));
         }
         if !has_own_pages {
             return Ok((
-                language.tag(),
+                language.as_str(),
                 templates.text(language, "home-suggestions")?,
             ));
         }
@@ -65,7 +65,7 @@ pub(super) fn suggestions(
             }
         }
         let titles: Vec<_> = titles.into_values().take(SUGGESTIONS).collect();
-        Ok((language.tag(), titles.join("|")))
+        Ok((language.as_str(), titles.join("|")))
     };
     Language::ALL.into_iter().map(offered).collect()
 }
@@ -111,7 +111,7 @@ fn elsewhere(
     language: Language,
     has_own: bool,
 ) -> Result<String, SiteError> {
-    let (base_url, tag) = (&settings.base_url, language.tag());
+    let (base_url, tag) = (&settings.base_url, language.as_str());
     let text = |key| templates.text(language, key);
     let Some(contact) = settings.contact.as_deref() else {
         let page = if has_own { "/" } else { HELP };

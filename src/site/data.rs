@@ -20,7 +20,7 @@ const TEXTS_BY_LANGUAGE: [(&str, &str); 12] = sources! {
 
 /// The text of the file in `language` whose name begins with `kind`.
 pub(super) fn text_in(language: Language, kind: &str) -> &'static str {
-    let name = format!("{kind}{}.txt", language.tag());
+    let name = format!("{kind}{}.txt", language.as_str());
     let found = TEXTS_BY_LANGUAGE.iter().find(|(known, _)| *known == name);
     found.map_or("", |(_, text)| text)
 }

@@ -51,9 +51,9 @@ pub(super) fn text(
     let messages = environment.empty_state().lookup(MESSAGES);
     let message = messages
         .unwrap_or_default()
-        .get_attr(language.tag())?
+        .get_attr(language.as_str())?
         .get_attr(key)?;
-    let name = format!("{}/{key}", language.tag());
+    let name = format!("{}/{key}", language.as_str());
     match message.as_str() {
         Some(source) => environment.render_named_str(&name, source, args),
         None => Err(Error::new(ErrorKind::TemplateNotFound, name)),
@@ -80,7 +80,7 @@ pub(super) fn environment(
     });
     let all = Language::ALL.map(|language| {
         let messages: BTreeMap<_, _> = messages(language).collect();
-        (language.tag(), messages)
+        (language.as_str(), messages)
     });
     environment.add_global(MESSAGES, BTreeMap::from(all));
     environment.add_filter("markdown", |text: &str| {

@@ -169,7 +169,7 @@ impl Page {
         let url = absolute(&settings.base_url, &self.path);
         let title = self.texts.first().map(|(_, article)| &article.lead.title);
         let label = |(language, article): &(Language, Article)| {
-            Some((language.tag(), article.navigation.clone()?))
+            Some((language.as_str(), article.navigation.clone()?))
         };
         let labels = self.texts.iter().filter_map(label);
         context! {
@@ -194,7 +194,7 @@ impl Page {
             }
             let language = same.next().is_none().then_some(*language);
             let other = language.filter(|language| *language != site_language);
-            let query = other.map_or_else(String::new, |other| format!("?lang={}", other.tag()));
+            let query = other.map_or_else(String::new, |other| format!("?lang={}", other.as_str()));
             let url = format!("{base_url}{}{query}", self.path);
             let passage = |part: &Section| {
                 let is_lead = part.anchor == article.lead.anchor;

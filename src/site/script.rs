@@ -126,7 +126,7 @@ type Texts = BTreeMap<&'static str, Vec<String>>;
 fn texts(environment: &Environment<'_>, source: &str) -> Result<Texts, minijinja::Error> {
     let args = ARGUMENTS.map(|name| (name, format!("{{{name}}}")));
     let args = Value::from(BTreeMap::from(args));
-    let tags = Language::ALL.map(|language| language.tag().to_owned());
+    let tags = Language::ALL.map(|language| language.as_str().to_owned());
     let mut texts = Texts::from([("languages", tags.to_vec())]);
     for key in environment::keys().filter(|key| source.contains(&format!("\"{key}\""))) {
         let text = |language| environment::text(environment, language, key, args.clone());

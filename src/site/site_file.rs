@@ -67,7 +67,7 @@ impl SiteFile {
 /// for `about.de.md`.
 pub(super) fn page_and_language(name: &str) -> (String, Option<Language>) {
     let page_of = |language: Language| {
-        let page = name.strip_suffix(&format!(".{}.md", language.tag()))?;
+        let page = name.strip_suffix(&format!(".{}.md", language.as_str()))?;
         Some((page, language))
     };
     match Language::ALL.into_iter().find_map(page_of) {
@@ -79,7 +79,7 @@ pub(super) fn page_and_language(name: &str) -> (String, Option<Language>) {
 /// File name of the text in `language` of the page `name`.
 pub(super) fn name_in(language: Language, name: &str) -> String {
     match name.rsplit_once('.') {
-        Some((page, ending)) => format!("{page}.{}.{ending}", language.tag()),
+        Some((page, ending)) => format!("{page}.{}.{ending}", language.as_str()),
         None => name.to_owned(),
     }
 }

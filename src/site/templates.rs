@@ -150,7 +150,7 @@ impl Templates {
         name: &str,
         more: Value,
     ) -> Result<String, SiteError> {
-        let context = context! { lang => language.tag(), ..self.context.clone() };
+        let context = context! { lang => language.as_str(), ..self.context.clone() };
         let template = self.environment.get_template(name)?;
         let mut filled = Bounded::default();
         template
@@ -180,7 +180,7 @@ impl Templates {
     ) -> Result<String, SiteError> {
         let has = |language: &&Language| languages.contains(language);
         let linked = self.languages.iter().filter(has);
-        let link = |lang: &Language| context! { tag => lang.tag(), name => lang.name() };
+        let link = |lang: &Language| context! { tag => lang.as_str(), name => lang.name() };
         let own = context! {
             languages => linked.map(link).collect::<Vec<_>>(),
             body => Value::from_safe_string(body.to_owned()),

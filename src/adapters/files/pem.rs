@@ -70,10 +70,12 @@ pub(crate) fn certificates(
 pub(crate) fn private_key(bytes: &[u8]) -> Result<PrivateKeyDer<'static>, String> {
     let found = blocks(bytes, "private key");
     let key = found.and_then(|keys| keys.into_iter().fold(Err(String::new()), Result::or));
-    key.map_err(|why| match String::from_utf8_lossy(bytes).contains("ENCRYPTED") {
-        true => ENCRYPTED.to_owned(),
-        false => why,
-    })
+    key.map_err(
+        |why| match String::from_utf8_lossy(bytes).contains("ENCRYPTED") {
+            true => ENCRYPTED.to_owned(),
+            false => why,
+        },
+    )
 }
 
 #[cfg(test)]

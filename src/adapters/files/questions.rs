@@ -54,9 +54,10 @@ impl FileQuestionStore {
     /// The lines of the file. Expired questions are dropped.
     fn lines(&self, now: Hour) -> io::Result<String> {
         let mut questions = self.questions.lock();
-        questions.retain(|question| now.hours_since(question.hour) < 24 * self.kept_days);
+        let expired = now.minus(24 * self.kept_days);
+        questions.retain(|question| self.kept_days > 0 && question.hour > expired);
         json_lines(questions.iter().map(|question| {
-            let (hour, language) = (question.hour.name(), question.language.tag());
+            let (hour, language) = (question.hour.name(), question.language.as_str());
             json!({"hour": hour, "language": language, "text": question.text})
         }))
     }

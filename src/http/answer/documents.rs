@@ -141,7 +141,7 @@ impl Variant {
             insert(&mut headers, VARY, &vary.join(", "));
         }
         if let Some(language) = language {
-            insert(&mut headers, CONTENT_LANGUAGE, language.tag());
+            insert(&mut headers, CONTENT_LANGUAGE, language.as_str());
         }
         if media_type == site::HTML {
             // The ETag does not cover these headers, so a 304 carries them.

@@ -44,7 +44,7 @@ impl WrittenPage<'_> {
             (CONTENT_TYPE, HeaderValue::from_static(HTML)),
             (
                 CONTENT_LANGUAGE,
-                HeaderValue::from_static(self.language.tag()),
+                HeaderValue::from_static(self.language.as_str()),
             ),
             (CACHE_CONTROL, NO_STORE),
             (VARY, HeaderValue::from_static("Accept-Language")),

@@ -106,7 +106,7 @@ async fn submit(context: RequestContext, body: Bytes) -> Result<Reply, Problem> 
     } else if let Err(problem) = sign_up(&context, &fields).await {
         return again(&context, &fields, problem);
     }
-    let thanks = || format!("{THANKS_PATH}?lang={}", fields.language.tag());
+    let thanks = || format!("{THANKS_PATH}?lang={}", fields.language.as_str());
     let location = fields.target.map_or_else(thanks, |target| target.location);
     let location = HeaderValue::try_from(location).map_err(Problem::fault)?;
     let mut reply = Reply::empty();
