@@ -3,7 +3,7 @@
 //!
 //! Messages come from the queue. In direct mode sign-ups are posted while their visitors wait, and nothing is stored.
 
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use data_encoding::{BASE64, BASE64_NOPAD, HEXLOWER};
@@ -134,8 +134,7 @@ impl WebhookSender for WebhookClient {
         if head.status.is_success() {
             return Ok(());
         }
-        let now = UNIX_EPOCH + Duration::from_millis(now.as_ms());
-        let pause = retry_after(&head.headers, Some(now));
+        let pause = retry_after(&head.headers);
         Err(later(refusal_in_words(head.status, &head.headers), pause))
     }
 }

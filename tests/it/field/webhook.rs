@@ -26,7 +26,10 @@ async fn failure(script: Script) -> (String, Option<u64>) {
 async fn a_receiver_is_not_tried_before_the_time_it_asks_for() {
     for (headers, wait_ms) in [
         ("retry-after:   7.5  ", Some(7_500)),
-        ("Retry-After: Sat, 21 Nov 2026 12:00:30 GMT", Some(30_000)),
+        (
+            "Date: Sat, 21 Nov 2026 12:00:00 GMT\r\nRetry-After: Sat, 21 Nov 2026 12:00:30 GMT",
+            Some(30_000),
+        ),
         ("Retry-After: 99999999999999999999", Some(u64::MAX)),
         ("Retry-After: soon", None),
         ("X: 1", None),

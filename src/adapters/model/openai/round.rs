@@ -114,7 +114,7 @@ impl<'a> Round<'a> {
     /// The failure that an error status means; a body that cannot be read or parsed adds nothing.
     async fn refusal(response: Response<Incoming>) -> TurnFailure {
         let status = response.status();
-        let pause = retry_after(response.headers(), None);
+        let pause = retry_after(response.headers());
         let body = Limited::new(response.into_body(), ERROR_BYTES_MAX).collect();
         let error = match timeout(REST_GRACE, body).await {
             Ok(Ok(body)) => error_of(&body.to_bytes()),
