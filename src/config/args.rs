@@ -10,7 +10,7 @@ use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Parser, ValueEnum};
 use ipnet::IpNet;
 use tracing::Level;
-use url::{Host, Url};
+use url::Url;
 
 use crate::domain::{
     Accent, DAY_MS, Policies, PolicyName, Quota, Settings, SignUpsGo, macros::hidden,
@@ -18,7 +18,7 @@ use crate::domain::{
 
 use super::acme::AcmeArgs;
 use super::engines::EngineArgs;
-use super::mail::MailArgs;
+use super::mail::{MailArgs, is_this_machine};
 use super::model::{ModelArgs, ModelParam};
 use super::values::{self, SecretUrl};
 
@@ -498,10 +498,6 @@ impl Args {
 
 /// True if `url` leads to this machine, whichever it is opened on.
 pub fn leads_here(url: &str) -> bool {
-    let is_here = |host: Host<&str>| match host {
-        Host::Domain(name) => name == "localhost",
-        Host::Ipv4(address) => address.is_loopback(),
-        Host::Ipv6(address) => address.is_loopback(),
-    };
-    Url::parse(url).is_ok_and(|url| url.host().is_some_and(is_here))
+    let url = Url::parse(url);
+    url.is_ok_and(|url| url.host().is_some_and(|host| is_this_machine(&host)))
 }

@@ -76,7 +76,7 @@ fn relay(text: &str) -> Result<Relay, &'static str> {
 }
 
 /// True if traffic to `host` stays on this machine.
-fn is_this_machine(host: &Host<&str>) -> bool {
+pub(super) fn is_this_machine(host: &Host<&str>) -> bool {
     // The parser knows none of this scheme's addresses.
     let text = host.to_string();
     let address = text.trim_matches(['[', ']']).parse::<IpAddr>();

@@ -114,11 +114,6 @@ impl Hour {
         Self(self.0.saturating_add(1))
     }
 
-    /// Hours since `earlier`, 0 if that is later.
-    pub const fn hours_since(self, earlier: Self) -> u64 {
-        self.0.saturating_sub(earlier.0)
-    }
-
     /// The hour `hours` before.
     #[must_use]
     pub const fn minus(self, hours: u64) -> Self {
@@ -169,8 +164,6 @@ mod tests {
         assert_eq!(Hour::of(last), Hour::of(at));
         assert_eq!(Hour::of(at).minus(7).start(), Timestamp::default());
         assert_eq!(Hour::of(at).minus(8).start(), Timestamp::default());
-        assert_eq!(Hour::of(at).hours_since(Hour::of(at).minus(5)), 5);
-        assert_eq!(Hour::of(at).hours_since(Hour::of(at).next()), 0);
     }
 
     #[test]

@@ -67,7 +67,7 @@ fn letter(
     let filled = [subject, &text, &html].map(|part| part.replace(LetterContent::LINK, &link));
     let bytes: usize = filled.iter().map(|part| sent_bytes(part)).sum();
     // A link in the head is as long. Without double opt-in nobody gets it.
-    if settings.asks_to_confirm() && bytes + link.len() > BYTES_MAX {
+    if settings.opt_in_ms.is_some() && bytes + link.len() > BYTES_MAX {
         return Err(wrong(
             "is an email of more than 8,000 bytes as it is sent, text and HTML together with their links: make it \
              shorter, use {{ confirm_url }} once, or shorten the service's name and the imprint's address",

@@ -270,7 +270,7 @@ impl Site {
         let passages = passages(&pages, is_for_developers, &templates, base_url);
         let guide = pages.iter().filter(|page| page.path == GUIDE);
         let suggestions = assistant::suggestions(&templates, settings, &pages, has_own_pages)?;
-        let (accent, confirms) = (settings.accent, settings.asks_to_confirm());
+        let (accent, confirms) = (settings.accent, settings.opt_in_ms.is_some());
         let scripts = Scripts::read(&templates.environment, accent, confirms, &suggestions)?;
         templates.add(context! {
             suggestions,

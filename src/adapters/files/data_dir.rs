@@ -1,6 +1,6 @@
 //! The data directory: its lock, and the secret in it.
 
-use std::fs::{self, DirBuilder, DirEntry, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -361,27 +361,16 @@ fn take(file: &File) -> Result<(), TryLockError> {
 /// Denies other users access to the service's files in `directory` and to the directory itself: an orchestrator
 /// may open a volume to a group at each mount. Another user's files only cause a warning.
 fn tighten(directory: &Path) {
-    let list = |directory: &Path| fs::read_dir(directory).into_iter().flatten().flatten();
-    let is_ours = |entry: &DirEntry| {
-        let name = entry.file_name();
-        let stem = name.as_encoded_bytes().split(|byte| *byte == b'.').next();
-        let stems = ENTRIES.map(|ours| ours.as_bytes().split(|byte| *byte == b'.').next());
-        // sled makes its directory, and the files in it.
-        name != WINDOWS && stems.contains(&stem)
-    };
-    let ours = list(directory).filter(is_ours);
-    let paths = ours
-        .chain(list(&directory.join(TLS)))
-        .map(|entry| entry.path());
+    // sled makes its directory, and the files in it.
+    let names = ENTRIES.into_iter().filter(|name| *name != WINDOWS);
     // Without a secret, the directory may not be ours.
-    let whole = directory
-        .join(SECRET)
-        .exists()
-        .then(|| directory.to_owned());
+    let is_ours = directory.join(SECRET).exists();
+    let whole = is_ours.then(|| directory.to_owned());
+    let paths = names.map(|name| directory.join(name)).chain(whole);
     let mut closed = 0;
-    for path in paths.chain(whole) {
-        match close_to_others(&path) {
-            Ok(is_closed) => closed += u32::from(is_closed),
+    for path in paths {
+        match if_there(close_to_others(&path)) {
+            Ok(is_closed) => closed += u32::from(is_closed == Some(true)),
             Err(error) => {
                 tracing::warn!(path = %path.display(), %error, "run chmod -R go= on the data directory");
             }

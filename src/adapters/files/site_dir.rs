@@ -1,11 +1,11 @@
 //! Reads the operator's files for the site: a flat folder of short texts and images.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::adapters::files::read_open;
+use crate::adapters::files::{open_regular, read_open};
 
 // All files are held in memory.
 
@@ -94,18 +94,13 @@ fn read_file(dir: &Path, name: &Path, bytes_max: u64) -> Result<Vec<u8>, String>
     if !path.starts_with(dir) {
         return Err("points outside the folder".to_owned());
     }
-    // Opening a pipe blocks until it has a writer.
-    let metadata = fs::metadata(&path).map_err(unreadable)?;
-    if !metadata.is_file() {
-        return Err("is not a regular file; folders are not accepted".to_owned());
-    }
+    let file = open_regular(&path).map_err(unreadable)?;
     // Another name of the file may be in any folder: anybody who can write to this one could publish files
     // that only the service may read.
-    if metadata.nlink() > 1 {
+    if file.metadata().map_err(unreadable)?.nlink() > 1 {
         return Err("is a hard link; replace it with a copy".to_owned());
     }
-    let read = File::open(path).and_then(|file| read_open(file, bytes_max));
-    read.map_err(unreadable)
+    read_open(file, bytes_max).map_err(unreadable)
 }
 
 /// The error is the line of the first invalid byte, from 1.

@@ -3,7 +3,7 @@
 //! A page elsewhere can send requests with the operator's cookie, or under a name of its own that resolves to
 //! this address (DNS rebinding). The path of a session, which nobody else knows, stops it, too.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
 use hyper::header::{HOST, HeaderName, HeaderValue, ORIGIN};
 use hyper::http::request::Parts;
@@ -29,15 +29,8 @@ pub(super) fn is_local_host(headers: &HeaderMap) -> bool {
 
 fn is_loopback(host: &str) -> bool {
     let host = rootless(host);
-    if host.eq_ignore_ascii_case("localhost") {
-        return true;
-    }
-    match host.strip_prefix('[').and_then(|ip| ip.strip_suffix(']')) {
-        Some(v6) => v6
-            .parse()
-            .is_ok_and(|it: Ipv6Addr| IpAddr::V6(it).is_loopback()),
-        None => host.parse().is_ok_and(|ip: Ipv4Addr| ip.is_loopback()),
-    }
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
 }
 
 /// True if no page elsewhere sent the request, or it only opens a page.
