@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn what_is_no_file_of_the_folder_is_refused_by_name() {
-        const NO_FILE: &str = "is not a regular file; folders are not accepted";
+        const NO_FILE: &str = "is not a regular file";
         let escaped = "a\\nb\\u{1b}[31m\\u{202e}é.md";
         for (name, told) in [
             ("a.jpg", "a.jpg"),
