@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use hyper::header::{HeaderName, HeaderValue, SET_COOKIE};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::domain::{
     Content, Conversation, Decision, MESSAGES_MAX, Message, PolicyName, Quota, QuotaToken, Role,
+    Standing,
 };
 use crate::http::request::json;
 use crate::http::server::shares::Share;
@@ -21,21 +23,24 @@ pub(super) const NAME: &str = "assistant.chat";
 /// Longer than any model may take.
 pub(super) const DEADLINE: Duration = Duration::from_secs(330);
 
-/// Responds with the numbers of the `assistant` policy. If it is off, the largest possible quota, unused.
-pub(super) fn quota_response(decision: &Decision) -> Value {
-    let [used, max, remaining] = numbers(decision);
-    json!({ "used": used, "max": max, "remaining": remaining })
+/// The numbers of the `assistant` policy. If it is off, the largest possible quota, unused.
+#[derive(Serialize)]
+pub(super) struct AssistantQuota {
+    used: u32,
+    max: u32,
+    remaining: u32,
 }
 
-fn numbers(decision: &Decision) -> [u32; 3] {
-    let standing = decision.standing(PolicyName::Assistant);
-    standing.map_or([0, Quota::COUNT_MAX, Quota::COUNT_MAX], |standing| {
-        [
-            standing.used(),
-            standing.quota.count(),
-            standing.remaining(),
-        ]
-    })
+impl AssistantQuota {
+    pub(super) fn of(decision: &Decision) -> Self {
+        let standing = decision.standing(PolicyName::Assistant);
+        let max = standing.map_or(Quota::COUNT_MAX, |standing| standing.quota.count());
+        Self {
+            used: standing.map_or(0, Standing::used),
+            max,
+            remaining: standing.map_or(max, Standing::remaining),
+        }
+    }
 }
 
 /// Takes one of the concurrent turns of the client's network, then charges a turn. Dropping the share
@@ -65,15 +70,15 @@ pub(super) const HUNG_UP: &str = "the client hung up";
 
 /// The response of the API, or of its tool, which has no deprecated names.
 pub(super) fn chat_response(answered: &Answered, is_tool: bool) -> Value {
-    let [used, max, remaining] = numbers(&answered.decision);
+    let quota = AssistantQuota::of(&answered.decision);
     let message = &answered.reply;
     json!({
         "message": message,
-        "used": used,
-        "max": max,
-        "remaining": remaining,
+        "used": quota.used,
+        "max": quota.max,
+        "remaining": quota.remaining,
         "reply": (!is_tool).then_some(message),
-        "quota": (!is_tool).then(|| quota_response(&answered.decision)),
+        "quota": (!is_tool).then_some(quota),
     })
 }
 

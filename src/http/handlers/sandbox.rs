@@ -2,6 +2,7 @@
 
 use hyper::header::{ACCEPT, HeaderName, USER_AGENT};
 use hyper::{HeaderMap, StatusCode};
+use serde::Serialize;
 use serde_json::json;
 
 use crate::domain::EchoMessage;
@@ -29,7 +30,6 @@ pub(crate) const DESCRIBE_ECHO: Endpoint = Endpoint {
 
 const PATHS: &[&str] = &["/api/v1/sandbox/echo"];
 
-/// Responds with a `SandboxEchoResponse`.
 fn echo(context: &RequestContext, body: &[u8]) -> Result<Reply, Problem> {
     let (message, echo_headers) = read_request(body)?;
     let shown = |name| {
@@ -37,16 +37,28 @@ fn echo(context: &RequestContext, body: &[u8]) -> Result<Reply, Problem> {
             .then(|| header_text(context.headers(), name))
             .flatten()
     };
-    let response = json!({
-        "ok": true,
-        "sandbox": true,
-        "version": VERSION,
-        "echo": message.as_str(),
-        "received_at": context.now.to_rfc3339(),
-        "request_accept": shown(ACCEPT),
-        "request_user_agent": shown(USER_AGENT),
-    });
-    Ok(Reply::json(StatusCode::OK, response))
+    Ok(Reply::of_fields(&SandboxEchoResponse {
+        ok: true,
+        sandbox: true,
+        version: VERSION,
+        echo: message.as_str(),
+        received_at: context.now.to_rfc3339(),
+        request_accept: shown(ACCEPT),
+        request_user_agent: shown(USER_AGENT),
+    }))
+}
+
+#[derive(Serialize)]
+struct SandboxEchoResponse<'a> {
+    ok: bool,
+    sandbox: bool,
+    version: &'a str,
+    echo: &'a str,
+    received_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_accept: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_user_agent: Option<String>,
 }
 
 /// Responds with a `SandboxEchoInfoResponse`.

@@ -4,6 +4,7 @@
 //! duplicates, tells `null` from absent, accepts numbers of any size, and never recurses into unknown fields,
 //! however deeply they are nested.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -286,8 +287,12 @@ fn member_pointer(container: &str, name: &str) -> String {
         return container.to_owned();
     }
     // RFC 6901, section 3.
-    let name = name.replace('~', "~0").replace('/', "~1");
-    format!("{container}/{}", utf8_percent_encode(&name, ESCAPED))
+    let name = match name.contains(['~', '/']) {
+        true => &name.replace('~', "~0").replace('/', "~1"),
+        false => name,
+    };
+    let name = Cow::from(utf8_percent_encode(name, ESCAPED));
+    [container, "/", &name].concat()
 }
 
 /// Collects all fields in order, duplicates included.
