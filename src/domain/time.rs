@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jiff::civil::DateTime;
+use jiff::fmt::temporal::DateTimePrinter;
 
 use super::macros::names;
 
@@ -31,8 +32,9 @@ impl Timestamp {
         // jiff's own instants end a day before that year does.
         let epoch = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
         let since = Duration::from_millis(self.0);
-        let time = epoch.checked_add(since);
-        time.map_or_else(|_beyond| String::new(), |time| format!("{time:.3}Z"))
+        let printer = DateTimePrinter::new().precision(Some(3));
+        let time = epoch.checked_add(since).ok();
+        time.map_or_else(String::new, |time| printer.datetime_to_string(&time) + "Z")
     }
 
     /// Parses an instant of RFC 3339, or a date, which is its midnight in UTC. `None` for anything else, and

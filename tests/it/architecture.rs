@@ -13,7 +13,7 @@ usecases  | domain ports usecases metrics
 app       | domain ports usecases metrics
 site      | domain site
 config    | domain config
-telemetry | domain
+telemetry | adapters domain ports
 metrics   | domain metrics
 adapters  | domain ports adapters metrics
 http      | domain ports usecases app site http metrics
@@ -25,6 +25,7 @@ lib       |
 
 /// Crates and items that only some files may use, by the beginning of their paths. The last three places of `std::env`
 /// are for the working directory of the service, and the environment of a command. The styles of clap colour the output.
+/// tokio's queue is the log's, because the standard one takes memory for all its places at once.
 const CRATES: &str = "
 sled::            | adapters/
 tokio_postgres::  | adapters/cluster/postgres/
@@ -32,7 +33,7 @@ redis::           | adapters/cluster/redis/
 hyper::           | http/ operator/ adapters/model/openai/ adapters/outbound/ adapters/tls/acme/conversation.rs
 serde             | http/ operator/ adapters/ site/ config/ cli/
 clap::            | config/ cli/output.rs
-tokio::           | http/ operator/ adapters/ cli/ main.rs metrics/workers.rs
+tokio::           | http/ operator/ adapters/ cli/ main.rs metrics/workers.rs telemetry.rs
 SystemTime::now   | adapters/system.rs
 std::fs           | adapters/ metrics/process.rs
 std::env          | main.rs wiring/ config/mod.rs cli/check.rs cli/serve.rs cli/settings.rs
