@@ -5,13 +5,13 @@ use std::fs::File;
 use std::iter;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use futures_util::stream;
 use parking_lot::Mutex;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
@@ -40,7 +40,9 @@ const BATCH_CHANGES_MAX: usize = 1024;
 #[derive(Debug)]
 pub struct LedgerStore {
     /// The queue of the writer, and its thread. `None` once closed.
-    queue: Mutex<Option<(SyncSender<Waiting>, JoinHandle<()>)>>,
+    queue: Mutex<Option<(Sender<Waiting>, JoinHandle<()>)>>,
+    /// The free places of the queue, which takes memory only for the others.
+    places: Arc<Semaphore>,
     compactor: Arc<Compactor>,
     pub(super) shared: Arc<SharedState>,
     pub(super) files: Arc<dyn Files>,
@@ -58,8 +60,8 @@ pub struct LedgerStore {
     _lock: Arc<[File; 2]>,
 }
 
-/// A change, and the time from which it has waited.
-type Waiting = (PendingChange, Instant);
+/// A change, the time from which it has waited, and its place in the queue.
+type Waiting = (PendingChange, Instant, OwnedSemaphorePermit);
 
 impl LedgerStore {
     /// Opens the ledger in `data_dir` and starts the writer. Blocks as long as the disk takes.
@@ -80,7 +82,7 @@ impl LedgerStore {
         let channels = Channel::ALL.into_iter();
         let held = channels.filter(|channel| held(data_dir.path(), *channel).exists());
         let compactor = Arc::new(Compactor::new(writer));
-        let (queue, receiver) = sync_channel(tuning.waiting_changes_max);
+        let (queue, receiver) = channel();
         let (writer, look_interval) = (Arc::clone(&compactor), tuning.look_interval);
         let thread = thread::Builder::new()
             .name("ledger".to_owned())
@@ -88,6 +90,7 @@ impl LedgerStore {
             .map_err(OpenError::io("start a thread for", data_dir.path()))?;
         Ok(Self {
             queue: Mutex::new(Some((queue, thread))),
+            places: Arc::new(Semaphore::new(tuning.waiting_changes_max)),
             compactor,
             shared,
             files: Arc::clone(&tuning.files),
@@ -183,11 +186,10 @@ impl LedgerStore {
     fn send(&self, change: PendingChange) -> Result<(), StoreError> {
         let queue = self.queue.lock();
         let (queue, _thread) = queue.as_ref().ok_or_else(closed)?;
-        let sent = queue.try_send((change, Instant::now()));
-        sent.map_err(|error| match error {
-            TrySendError::Full(_) => StoreError::Overloaded,
-            TrySendError::Disconnected(_) => closed(),
-        })
+        let place = Arc::clone(&self.places).try_acquire_owned();
+        let place = place.map_err(|_full| StoreError::Overloaded)?;
+        let sent = queue.send((change, Instant::now(), place));
+        sent.map_err(|_disconnected| closed())
     }
 
     /// Compacts the ledger if it is still `needed` when no other compaction is running. The compaction finishes even if
@@ -262,10 +264,11 @@ fn run(compactor: &Arc<Compactor>, receiver: &Receiver<Waiting>, look_interval: 
     let shared = Arc::clone(&compactor.writer.lock().shared);
     loop {
         match receiver.recv_timeout(look_interval) {
-            Ok((first, since)) => {
+            Ok((first, since, place)) => {
+                drop(place);
                 shared.set_busy_since(Some(since));
                 let more = receiver.try_iter().take(BATCH_CHANGES_MAX - 1);
-                let more = more.map(|(change, _since)| change);
+                let more = more.map(|(change, _since, _place)| change);
                 let changes = iter::once(first).chain(more).collect();
                 compactor.writer.lock().commit(changes);
                 compactor.compact_if_due();
