@@ -216,13 +216,8 @@ where
     ) -> std::fmt::Result {
         let mut line = Text(String::with_capacity(LINE_BYTES));
         line.0 += &SystemClock.now().to_rfc3339();
-        line.0 += match *event.metadata().level() {
-            Level::ERROR => " ERROR",
-            Level::WARN => "  WARN",
-            Level::INFO => "  INFO",
-            Level::DEBUG => " DEBUG",
-            Level::TRACE => " TRACE",
-        };
+        // A text has room.
+        let _ = write!(line.0, " {:>5}", event.metadata().level());
         event.record(&mut line);
         line.0.push('\n');
         writer.write_str(&line.0)
@@ -245,7 +240,6 @@ impl Text {
 impl Visit for Text {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         self.name(field);
-        // A text has room.
         let _ = write!(self.0, "{value:?}");
     }
 

@@ -124,7 +124,13 @@ impl Router {
 
     /// The route of a method and a path.
     pub fn find(&self, method: &Method, path: &str) -> Route {
-        let found = self.0.get_key_value(path).or_else(|| self.of_token(path));
+        let of_token = || {
+            let (begin, _token) = path
+                .rsplit_once('/')
+                .filter(|(_, token)| !token.is_empty())?;
+            self.0.get_key_value(&*format!("{begin}/{TOKEN}"))
+        };
+        let found = self.0.get_key_value(path).or_else(of_token);
         let Methods { get, post } = found.map_or_else(Methods::default, |(_, methods)| *methods);
         let endpoint = match *method {
             Method::GET | Method::HEAD => get,
@@ -151,12 +157,6 @@ impl Router {
             allow,
             is_document: get.is_some_and(|endpoint| endpoint.is_document),
         }
-    }
-
-    fn of_token(&self, path: &str) -> Option<(&&'static str, &Methods)> {
-        let (begin, token) = path.rsplit_once('/')?;
-        let found = self.0.get_key_value(&*format!("{begin}/{TOKEN}"));
-        found.filter(|_| !token.is_empty())
     }
 }
 

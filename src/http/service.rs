@@ -101,14 +101,8 @@ impl LandingService {
         (self.bodies.held(), turns.unwrap_or(0))
     }
 
-    /// Number of unfinished handlers with effects and streamed answers.
-    pub fn unfinished(&self) -> usize {
-        self.state.unfinished.len()
-    }
-
-    /// Waits until they have finished, whether or not their clients do.
-    pub async fn wait_for_unfinished(&self) {
-        self.state.unfinished.close();
-        self.state.unfinished.wait().await;
+    /// The unfinished handlers with effects and streamed answers, whether or not their clients wait.
+    pub fn unfinished(&self) -> &TaskTracker {
+        &self.state.unfinished
     }
 }

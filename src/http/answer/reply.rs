@@ -56,11 +56,11 @@ impl Reply {
     /// 200 with a JSON body of these fields: without the map of [`Self::json`] for what is asked often.
     pub(crate) fn of_fields(fields: &impl Serialize) -> Self {
         // Their names are text, which is all that can fail.
-        Self::serialised(serde_json::to_vec(fields).unwrap_or_default().into())
+        Self::serialised(serde_json::to_vec(fields).unwrap_or_default())
     }
 
     /// 200 with a JSON body.
-    pub(crate) fn serialised(json: Bytes) -> Self {
+    pub(crate) fn serialised(json: impl Into<Bytes>) -> Self {
         Self {
             content_type: Some(JSON),
             ..Self::of(whole(json))

@@ -1,7 +1,5 @@
 //! `GET /api/v1/health`: readiness to serve. `GET /livez`: liveness, for load balancers.
 
-use hyper::body::Bytes;
-
 use crate::http::endpoint::Handled::Now;
 use crate::http::request::json;
 use crate::http::{Code, Endpoint, Problem, Reply, RequestContext};
@@ -28,9 +26,7 @@ fn health(context: &RequestContext) -> Result<Reply, Problem> {
     if !app.metrics.workers.are_healthy() {
         return Err(Problem::of(Code::WorkerFailing));
     }
-    Ok(Reply::serialised(Bytes::from_static(
-        context.state().health,
-    )))
+    Ok(Reply::serialised(context.state().health))
 }
 
 pub(crate) const LIVEZ: Endpoint = Endpoint {
@@ -45,5 +41,5 @@ fn livez(context: &RequestContext) -> Result<Reply, Problem> {
     if context.app().metrics.stopping.is_cancelled() {
         return Err(Problem::of(Code::Stopping));
     }
-    Ok(Reply::serialised(Bytes::from_static(b"{\"live\":true}")))
+    Ok(Reply::serialised("{\"live\":true}"))
 }

@@ -1,7 +1,6 @@
 //! `POST /api/v1/sandbox/echo` returns a message and changes nothing; `GET` describes it.
 
 use hyper::header::{ACCEPT, HeaderName, USER_AGENT};
-use hyper::{HeaderMap, StatusCode};
 use serde::Serialize;
 use serde_json::json;
 
@@ -32,10 +31,12 @@ const PATHS: &[&str] = &["/api/v1/sandbox/echo"];
 
 fn echo(context: &RequestContext, body: &[u8]) -> Result<Reply, Problem> {
     let (message, echo_headers) = read_request(body)?;
-    let shown = |name| {
-        echo_headers
-            .then(|| header_text(context.headers(), name))
-            .flatten()
+    // All values of a header as one text, with bytes that aren't UTF-8 replaced.
+    let shown = |name: HeaderName| {
+        let values = context.headers().get_all(name).into_iter();
+        let values = values.map(|value| String::from_utf8_lossy(value.as_bytes()));
+        let values: Vec<_> = values.filter(|_| echo_headers).collect();
+        (!values.is_empty()).then(|| values.join(", "))
     };
     Ok(Reply::of_fields(&SandboxEchoResponse {
         ok: true,
@@ -63,15 +64,14 @@ struct SandboxEchoResponse<'a> {
 
 /// Responds with a `SandboxEchoInfoResponse`.
 fn describe() -> Result<Reply, Problem> {
-    let response = json!({
+    Ok(Reply::of_fields(&json!({
         "ok": true,
         "sandbox": true,
         "version": VERSION,
         "usage": "POST a JSON object with message (1 to 2000 characters) to this path; the response \
                   returns it as echo. With echo_headers set to true, the response also has the \
                   request's Accept and User-Agent headers. Nothing is stored.",
-    });
-    Ok(Reply::json(StatusCode::OK, response))
+    })))
 }
 
 /// Reads a `SandboxEchoRequest`: its `message` and `echo_headers`.
@@ -83,14 +83,4 @@ fn read_request(body: &[u8]) -> Result<(EchoMessage, bool), Problem> {
         let echo_headers = echo_headers.and_then(|value| value.boolean(errors));
         Some((message?, echo_headers.unwrap_or(false)))
     })
-}
-
-/// All values of a header as one text, with bytes that aren't UTF-8 replaced.
-fn header_text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
-    let values: Vec<_> = headers
-        .get_all(name)
-        .into_iter()
-        .map(|value| String::from_utf8_lossy(value.as_bytes()))
-        .collect();
-    (!values.is_empty()).then(|| values.join(", "))
 }

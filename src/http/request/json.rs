@@ -287,11 +287,8 @@ fn member_pointer(container: &str, name: &str) -> String {
         return container.to_owned();
     }
     // RFC 6901, section 3.
-    let name = match name.contains(['~', '/']) {
-        true => &name.replace('~', "~0").replace('/', "~1"),
-        false => name,
-    };
-    let name = Cow::from(utf8_percent_encode(name, ESCAPED));
+    let name = name.replace('~', "~0").replace('/', "~1");
+    let name = Cow::from(utf8_percent_encode(&name, ESCAPED));
     [container, "/", &name].concat()
 }
 

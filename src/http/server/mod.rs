@@ -96,9 +96,11 @@ pub async fn serve(
     drop((listeners.web, listeners.redirect));
     connections.close();
     stopping.cancel();
+    let unfinished = service.unfinished();
+    unfinished.close();
     let mut drained = pin!(async {
         connections.wait().await;
-        service.wait_for_unfinished().await;
+        unfinished.wait().await;
     });
     tokio::select! {
         () = &mut drained => return,
@@ -106,7 +108,7 @@ pub async fn serve(
         () = interrupt.cancelled() => {}
     }
     let warn = |what| {
-        let (connections, operations) = (connections.len(), service.unfinished());
+        let (connections, operations) = (connections.len(), unfinished.len());
         tracing::warn!(connections, operations, "{what}");
     };
     warn("requests in flight are interrupted");

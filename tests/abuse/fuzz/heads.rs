@@ -77,7 +77,7 @@ async fn part(random: &mut Random, trace: &Trace) {
         check(&input, &answer);
     }
     // The last connections may be closing still.
-    while (server.service.held(), server.service.unfinished()) != ((0, 0), 0) {
+    while (server.service.held(), server.service.unfinished().len()) != ((0, 0), 0) {
         sleep(Duration::from_millis(1)).await;
     }
     let answer = exchange(server.address, HEALTH, limits.idle_deadline).await;
