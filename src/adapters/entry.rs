@@ -8,9 +8,10 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::domain::{
-    Confirmation, Consent, Contact, Delivery, DeliveryId, DeliveryKind, EmailAddress, Fingerprint,
-    KeyId, KeyRecord, Label, Language, LeaveToken, LimitKey, Origin, OriginHash, Registration,
-    RevokedRegistration, SignUpWay, Signers, Source, TextDigest, Timestamp, Tombstone,
+    Confirmation, Consent, Contact, Delivery, DeliveryId, DeliveryKind, EmailAddress, EndedConsent,
+    Fingerprint, KeyId, KeyRecord, Label, Language, LeaveToken, LimitKey, Origin, OriginHash,
+    Registration, RevokedRegistration, SignUpWay, Signers, Source, TextDigest, Timestamp,
+    Tombstone,
 };
 
 /// Bytes as hexadecimal text.
@@ -109,10 +110,7 @@ impl<T: Wire> Wire for Option<T> {
     }
 
     fn from_json(json: Self::Json) -> Option<Self> {
-        match json {
-            Some(json) => T::from_json(json).map(Some),
-            None => Some(None),
-        }
+        json.map_or(Some(None), |json| T::from_json(json).map(Some))
     }
 }
 
@@ -135,6 +133,8 @@ pub(crate) struct ContactEntry {
     confirmation: Option<Confirmation>,
     #[serde(with = "Stored", default, skip_serializing_if = "Option::is_none")]
     left_at: Option<Timestamp>,
+    #[serde(with = "Stored", default, skip_serializing_if = "Option::is_none")]
+    previous: Option<EndedConsent>,
     #[serde(with = "Stored", rename = "leave")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     leave_token: Option<LeaveToken>,
@@ -175,6 +175,18 @@ struct ConfirmationEntry {
     ip: Option<IpAddr>,
 }
 
+/// The proof of the consent before.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "EndedConsent", deny_unknown_fields)]
+struct EndedConsentEntry {
+    #[serde(with = "Stored", default, skip_serializing_if = "Option::is_none")]
+    consent: Option<Consent>,
+    #[serde(with = "Stored", default, skip_serializing_if = "Option::is_none")]
+    confirmation: Option<Confirmation>,
+    #[serde(with = "Stored")]
+    left_at: Timestamp,
+}
+
 /// A client that signed a contact up, as hashes.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Origin", deny_unknown_fields)]
@@ -210,6 +222,7 @@ alone! {
     ContactJson: Contact as "ContactEntry",
     ConsentJson: Consent as "ConsentEntry",
     ConfirmationJson: Confirmation as "ConfirmationEntry",
+    EndedConsentJson: EndedConsent as "EndedConsentEntry",
     SignerJson: Origin as "SignerEntry",
     KeyJson: KeyRecord as "KeyEntry",
     RevocationJson: RevokedRegistration as "RevocationEntry",

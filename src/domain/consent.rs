@@ -55,6 +55,17 @@ pub struct Confirmation {
     pub ip: Option<IpAddr>,
 }
 
+/// Proof of a consent that counted until the contact unsubscribed, and was given again since.
+#[derive(Clone, PartialEq, Eq)]
+pub struct EndedConsent {
+    /// Its details; `None` if the contact was imported.
+    pub consent: Option<Consent>,
+    /// Its confirmation; `None` if nobody asked for one.
+    pub confirmation: Option<Confirmation>,
+    /// When the contact unsubscribed.
+    pub left_at: Timestamp,
+}
+
 /// Final outcome of an email.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MailOutcome {
@@ -145,7 +156,7 @@ pub struct StatusCounts {
 }
 
 bytes!(LeaveToken: 16, TextDigest: 16);
-hidden!(Consent, Confirmation, LeaveToken);
+hidden!(Consent, Confirmation, EndedConsent, LeaveToken);
 
 #[cfg(test)]
 mod tests {

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use arrayvec::ArrayVec;
 
-use super::consent::{Confirmation, Consent, ContactStatus, LeaveToken, MailOutcome};
+use super::consent::{Confirmation, Consent, ContactStatus, EndedConsent, LeaveToken, MailOutcome};
 use super::delivery::Delivery;
 use super::email::EmailAddress;
 use super::macros::bytes;
@@ -132,12 +132,14 @@ pub struct Contact {
     pub subscribed_at: Timestamp,
     /// Time of the last sign-up; the same instant if there was only one.
     pub last_seen_at: Timestamp,
-    /// Details of the consent; `None` for contacts stored before those were recorded.
+    /// Details of the consent; `None` for an imported contact without a later sign-up.
     pub consent: Option<Consent>,
     /// Its confirmation, given or pending; `None` if nobody asked for one.
     pub confirmation: Option<Confirmation>,
     /// When it unsubscribed, if that was after this consent, or if it has yet to be confirmed.
     pub left_at: Option<Timestamp>,
+    /// Proof of the consent before, if an unsubscribe ended it. Exactly one is stored, so that nothing grows.
+    pub previous: Option<EndedConsent>,
     /// Token of its unsubscribe and confirmation links.
     pub leave_token: Option<LeaveToken>,
 }
@@ -180,18 +182,24 @@ impl Contact {
             consent: None,
             confirmation: None,
             left_at,
+            previous: None,
             leave_token,
         }
     }
 
-    /// Applies another sign-up. It is a new consent, with a new token, if the contact was unsubscribed.
-    /// Otherwise the first consent and token remain: anybody can sign the address up again, and the links in
-    /// emails already sent have to work. An unconfirmed contact stays unconfirmed. True if the client is one
-    /// of the [`Signers`].
+    /// Applies another sign-up. It is a new consent, with a new token, if the contact was unsubscribed, and the ended
+    /// one becomes the previous one. Otherwise the first consent and token remain: anybody can sign the address up
+    /// again, and the links in emails already sent have to work. An unconfirmed contact stays unconfirmed. True if
+    /// the client is one of the [`Signers`].
     pub fn renew(&mut self, sign_up: SignUp) -> bool {
         self.last_seen_at = sign_up.consent.at;
-        if self.status() == ContactStatus::Unsubscribed {
-            (self.consent, self.leave_token) = (None, None);
+        if let Some(left_at) = self.left_at.filter(|_| !self.is_pending()) {
+            self.previous = Some(EndedConsent {
+                consent: self.consent.take(),
+                confirmation: self.confirmation.take(),
+                left_at,
+            });
+            self.leave_token = None;
             self.confirmation = sign_up.is_to_be_confirmed.then(Confirmation::default);
         } else if self.is_pending() && !sign_up.is_to_be_confirmed {
             self.confirmation = None;
@@ -251,9 +259,11 @@ impl Contact {
     }
 
     /// Applies the end of the confirmation period. True if the contact remains, because it had unsubscribed
-    /// before.
+    /// before: the consent of that time is its last one again.
     pub fn expire(&mut self) -> bool {
-        (self.confirmation, self.consent) = (None, None);
+        let ended = self.previous.take();
+        (self.consent, self.confirmation) =
+            ended.map_or((None, None), |ended| (ended.consent, ended.confirmation));
         self.left_at.is_some()
     }
 

@@ -8,7 +8,9 @@ use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::domain::{Contact, ContactStatus, SignUpWay, SoughtSigner, TextDigest, Timestamp};
+use crate::domain::{
+    Confirmation, Consent, Contact, ContactStatus, SignUpWay, SoughtSigner, TextDigest, Timestamp,
+};
 use crate::ports::{ContactStream, StoreError};
 use crate::usecases;
 
@@ -51,24 +53,33 @@ async fn row(app: &App, texts: &mut Texts, contact: &Contact) -> Result<Value, S
     }))
 }
 
-/// The other stored details of a contact's consent. Times are in RFC 3339.
-fn proof(contact: &Contact) -> Value {
-    let consent = contact.consent.as_ref();
-    let confirmation = contact.confirmation.as_ref();
-    let is_imported = contact.signers.iter().next().is_none();
-    let way = consent.map(|consent| consent.way);
-    let way = way.or_else(|| is_imported.then_some(SignUpWay::Import));
-    json!({
+/// The proof of a consent: all its stored details. Times are in RFC 3339.
+async fn proof(
+    app: &App,
+    consent: Option<Consent>,
+    confirmation: Option<Confirmation>,
+    left_at: Option<Timestamp>,
+) -> Result<Value, StoreError> {
+    let (consent, confirmation) = (consent.as_ref(), confirmation.as_ref());
+    let consent_text = match consent.and_then(|consent| consent.text) {
+        Some(digest) => app.contacts.consent_text(&digest).await?,
+        None => None,
+    };
+    let time = |at: fn(&Confirmation) -> Option<Timestamp>| Some(at(confirmation?)?.to_rfc3339());
+    Ok(json!({
         "consent_at": consent.map(|consent| consent.at.to_rfc3339()),
-        "consent_by": way.map(SignUpWay::as_str),
+        "consent_by": consent.map_or(SignUpWay::Import, |consent| consent.way).as_str(),
         "language": consent.and_then(|consent| Some(consent.language?.as_str())),
+        "source": consent.and_then(|consent| Some(consent.source.as_ref()?.as_str())),
+        "consent_text": consent_text,
         "ip": consent.and_then(|consent| Some(consent.ip?.to_string())),
         // When the relay accepted the confirmation email, or refused it for good.
-        "mailed_at": confirmation.and_then(|given| Some(given.mailed_at?.to_rfc3339())),
-        "undeliverable_at": confirmation.and_then(|given| Some(given.undeliverable_at?.to_rfc3339())),
+        "mailed_at": time(|given| given.mailed_at),
+        "undeliverable_at": time(|given| given.undeliverable_at),
+        "confirmed_at": time(|given| given.confirmed_at),
         "confirmed_ip": confirmation.and_then(|given| Some(given.ip?.to_string())),
-        "left_at": contact.left_at.map(Timestamp::to_rfc3339),
-    })
+        "left_at": left_at.map(Timestamp::to_rfc3339),
+    }))
 }
 
 /// Shows the contact with the address `email`, with all stored details of its consent.
@@ -85,12 +96,17 @@ pub(super) async fn show(request: OperatorRequest) -> Result<Answer, OperatorErr
         }
         return Err(OperatorError::NotFound(none));
     };
-    let mut shown = row(&request.app, &mut Texts::new(), &contact).await?;
-    if let Some(fields) = shown.as_object_mut() {
-        if let Value::Object(proof) = proof(&contact) {
-            fields.extend(proof);
-        }
+    let app = &request.app;
+    let mut shown = row(app, &mut Texts::new(), &contact).await?;
+    let current = proof(app, contact.consent, contact.confirmation, contact.left_at).await?;
+    let previous = match contact.previous {
+        Some(ended) => proof(app, ended.consent, ended.confirmation, Some(ended.left_at)).await?,
+        None => Value::Null,
+    };
+    if let (Some(fields), Value::Object(current)) = (shown.as_object_mut(), current) {
+        fields.extend(current);
         fields.insert("suppressed_until".to_owned(), suppressed_until.into());
+        fields.insert("previous".to_owned(), previous);
     }
     Answer::one(&shown)
 }

@@ -2,7 +2,7 @@
 
 use landing_api::adapters::cluster::postgres::{PostgresStore, counts_of};
 use landing_api::adapters::system::SystemClock;
-use landing_api::domain::consent::Confirmation;
+use landing_api::domain::consent::{Confirmation, EndedConsent, SignUpWay};
 use landing_api::domain::contact::{Contact, ImportOutcome, SignUp, Subscription, Tombstone};
 use landing_api::domain::credential::KeyRecord;
 use landing_api::domain::delivery::{Channel, DeliveryKind};
@@ -20,8 +20,8 @@ use crate::contracts::count_store::counts;
 use crate::contracts::delivery_queue::delivery;
 use crate::engine::until;
 use crate::fixtures::{
-    START, address, imported, key_record, listed, origin, registration, sign_up, sign_up_by,
-    sign_up_of,
+    START, address, bare_consent, imported, key_record, listed, origin, registration, sign_up,
+    sign_up_by, sign_up_of,
 };
 use crate::postgres::{Postgres, TERMINATE, open_with, settings};
 
@@ -43,6 +43,14 @@ fn contacts() -> Vec<Contact> {
             ip: "2001:db8::1".parse().ok(),
         }),
         left_at: None,
+        // Some were back before.
+        previous: number.is_multiple_of(4).then(|| EndedConsent {
+            consent: number
+                .is_multiple_of(8)
+                .then(|| bare_consent(START, SignUpWay::Api)),
+            confirmation: None,
+            left_at: START,
+        }),
         leave_token: None,
     };
     (0..12).map(contact).collect()

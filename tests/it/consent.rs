@@ -1,5 +1,7 @@
 //! What is kept of a consent, and leaving the newsletter.
 
+use std::path::Path;
+
 use hyper::Method;
 use landing_api::domain::consent::SignUpWay::{Api, Element, Form};
 use landing_api::domain::consent::{Consent, ContactStatus, TextDigest};
@@ -7,7 +9,7 @@ use landing_api::domain::contact::Contact;
 use landing_api::domain::email::EmailAddress;
 use landing_api::domain::language::Language;
 use landing_api::ports::{ContactStore as _, StoreError};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::commands::{feed, run};
 use crate::fixtures::House;
@@ -261,6 +263,7 @@ fn the_operator_sees_who_left_and_can_show_what_they_agreed_to() {
     assert_eq!(shown, ["unsubscribed", "form", "en", "footer", "127.0.0.1"]);
     assert!(proof["left_at"].is_string(), "{proof}");
     assert!(proof["consent_at"].is_string(), "{proof}");
+    check_proof_after_return(&program, dir.path(), &proof);
     let shown = show("contacts show bob@example.com").out;
     assert!(shown.contains("\nOrigin       api\n"), "{shown}");
     run("contacts list --status gone", dir.path()).refused(2, "--status");
@@ -283,4 +286,30 @@ fn the_operator_sees_who_left_and_can_show_what_they_agreed_to() {
         let told = "line 2: the status must be subscribed or unsubscribed";
         assert!(bad.status == Some(3) && bad.out.contains(told), "{bad:?}");
     }
+}
+
+/// Ada comes back, and what `before` proves is still shown.
+fn check_proof_after_return(program: &Program, dir: &Path, before: &Value) {
+    assert!(before["previous"].is_null(), "{before}");
+    let form = "email=ada@example.com&source=header";
+    assert_eq!(program.post_form("/newsletter", form).0, 303);
+    let again = run("contacts show ada@example.com --json", dir).json();
+    assert_eq!(again["status"], "subscribed");
+    assert_eq!(again["source"], "header");
+    assert!(again["left_at"].is_null(), "{again}");
+    for name in [
+        "consent_at",
+        "consent_by",
+        "language",
+        "source",
+        "ip",
+        "left_at",
+    ] {
+        assert_eq!(again["previous"][name], before[name], "{name}");
+    }
+    let shown = run("contacts show ada@example.com", dir).done().out;
+    let left_at = before["left_at"].as_str().unwrap();
+    let source = "  Page            footer\n  IP address      127.0.0.1\n";
+    let end = format!("{source}  Unsubscribed    {left_at}\n");
+    assert!(shown.ends_with(&end), "{shown}");
 }

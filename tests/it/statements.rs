@@ -21,6 +21,12 @@ speichert unser Newsletter-Formular Ihre E-Mail-Adresse
 notre formulaire de newsletter conserve votre adresse e-mail
 nuestro formulario del boletín guarda su dirección de correo electrónico
 
+stores
+the details of your previous sign-up stay stored
+bleiben die Angaben zu Ihrer vorherigen Anmeldung als Nachweis gespeichert
+les données de votre inscription précédente restent conservées
+los datos de su suscripción anterior siguen guardados
+
 stores nothing
 stores nothing about you
 speichert bei der Anmeldung nichts über Sie

@@ -151,6 +151,18 @@ async fn a_contact_is_shown_with_its_proof() {
     ] {
         assert!(shown.text.contains(part), "{part}: {}", shown.text);
     }
+    assert!(!shown.text.contains("Previous consent"));
+    let token = desk.app.contact(HOSTILE_ADDRESS).await.unwrap().leave_token;
+    let left = desk.app.contacts.leave(&token.unwrap(), None, NOW).await;
+    assert_eq!(left, Ok(true));
+    desk.sign_up(HOSTILE_ADDRESS).await;
+    let shown = desk.get(&login, &format!("/contacts/show{link}")).await;
+    check_markup("contact", &shown.text);
+    let (_, previous) = shown.text.split_once("<h2>Previous consent</h2>").unwrap();
+    assert!(
+        previous.contains("<dt>Unsubscribed</dt><dd>2026-11-21T12:00:00.000Z</dd>"),
+        "{previous}"
+    );
     let unknown = "?email=a%40b.example";
     for (query, status) in [("", 400), ("?email=nobody", 400), (unknown, 404)] {
         let path = format!("/contacts/show{query}");

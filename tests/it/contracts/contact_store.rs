@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use landing_api::domain::consent::{
-    Confirmation, Consent, ContactStatus, LeaveToken, SignUpWay, Source, TextDigest,
+    Confirmation, Consent, ContactStatus, EndedConsent, LeaveToken, SignUpWay, Source, TextDigest,
 };
 use landing_api::domain::contact::{Contact, ImportOutcome, Origin, SignUp, Signers, Subscription};
 use landing_api::domain::email::EmailAddress;
@@ -50,6 +50,7 @@ pub(crate) async fn check(store: Arc<dyn ContactStore>) {
     several_addresses_are_forgotten_together(&*store).await;
     a_contact_leaves_by_its_token(&*store).await;
     only_who_has_left_gives_a_new_consent(&*store).await;
+    the_consent_before_stays_proved_and_no_earlier_one(&*store).await;
     a_contact_counts_once_it_is_confirmed(&*store).await;
     who_has_left_stays_so_until_it_is_confirmed(&*store).await;
     who_refuses_is_forgotten(&*store).await;
@@ -242,7 +243,8 @@ async fn who_is_confirmed_meanwhile_does_not_expire(store: &dyn ContactStore) {
     let left = kept(store, left).await;
     assert_eq!(left.status(), ContactStatus::Unsubscribed);
     assert_eq!(left.left_at, Some(EARLY));
-    assert_eq!((left.consent, left.confirmation), (None, None));
+    assert_eq!(left.consent.map(|consent| consent.at), Some(EARLY));
+    assert_eq!((left.confirmation, left.previous), (None, None));
     assert_eq!(store.find(&email(gone)).await, Ok(None));
     assert_eq!(import(store, gone, false).await, ImportOutcome::Forgotten);
     let after = store.status_counts().await.unwrap();
@@ -321,6 +323,11 @@ async fn only_who_has_left_gives_a_new_consent(store: &dyn ContactStore) {
     let revived = store.keep(sign_up_at(LATE)).await;
     assert_eq!(revived, Ok(renewed(true)));
     let mut expected = again_of(&sign_up_at(EARLY), &sign_up_at(LATE));
+    expected.previous = Some(EndedConsent {
+        consent: first.consent,
+        confirmation: None,
+        left_at: LATE,
+    });
     let revived = kept(store, "mia@example.com").await;
     expected.signers = revived.signers.clone();
     assert_eq!(revived, expected);
@@ -328,6 +335,68 @@ async fn only_who_has_left_gives_a_new_consent(store: &dyn ContactStore) {
     assert_eq!(store.leave(&token, None, LATE).await, Ok(false));
     let token = revived.leave_token.unwrap();
     assert_eq!(store.leave(&token, None, LATE).await, Ok(true));
+}
+
+async fn the_consent_before_stays_proved_and_no_earlier_one(store: &dyn ContactStore) {
+    let (name, imported) = ("ivo@example.com", "uwe@example.com");
+    let at = |number| LATE.plus_ms(number);
+    let back = async |name, number| {
+        let mut back = asked(name, at(number));
+        back.consent.source = Source::parse(&format!("page-{number}"));
+        store.keep(back).await.unwrap();
+        kept(store, name).await
+    };
+    let confirmed = async |name, number| {
+        let token = back(name, number).await.leave_token.unwrap();
+        store.confirm(&token, None, None, at(number)).await.unwrap();
+        kept(store, name).await
+    };
+    let mut contact = confirmed(name, 0).await;
+    assert_eq!(contact.previous, None);
+    for number in [10, 20] {
+        let token = contact.leave_token.unwrap();
+        let left = store.leave(&token, None, at(number)).await;
+        assert_eq!(left, Ok(true));
+        let ended = EndedConsent {
+            consent: contact.consent.clone(),
+            confirmation: contact.confirmation.clone(),
+            left_at: at(number),
+        };
+        // The one before that is proved until there is a new one.
+        let left = kept(store, name).await;
+        assert_eq!(left.previous, contact.previous);
+        for _ in 0..2 {
+            contact = back(name, number + 1).await;
+            assert_eq!(contact.previous, Some(ended.clone()));
+            assert_ne!(contact.consent, ended.consent);
+        }
+        // A consent that is not confirmed leaves nothing.
+        let tokens = vec![contact.leave_token.unwrap()];
+        assert_eq!(store.expire(tokens, at(number + 1)).await, Ok(1));
+        let expired = kept(store, name).await;
+        assert_eq!(expired.status(), ContactStatus::Unsubscribed);
+        assert_eq!(expired.left_at, Some(ended.left_at));
+        assert_eq!(expired.consent, ended.consent);
+        assert_eq!(expired.confirmation, ended.confirmation);
+        assert_eq!(expired.previous, None);
+        contact = confirmed(name, number + 2).await;
+        assert_eq!(contact.status(), ContactStatus::Subscribed);
+        assert_eq!(contact.previous, Some(ended));
+    }
+    // Of a consent that was given elsewhere, only its end is known.
+    let row = Contact::imported(email(imported), EARLY, Some(at(0)), None);
+    store.import(vec![row], false).await.unwrap();
+    let ended = EndedConsent {
+        consent: None,
+        confirmation: None,
+        left_at: at(0),
+    };
+    assert_eq!(confirmed(imported, 1).await.previous, Some(ended));
+    // It is erased with the contact.
+    let emails = [name, imported].map(email);
+    store.forget(&emails, LATE).await.unwrap();
+    assert_eq!(confirmed(name, 1).await.previous, None);
+    store.forget(&emails, LATE).await.unwrap();
 }
 
 /// The contact of the first sign-up, to which the second gave its consent.

@@ -42,8 +42,9 @@ const OVERDUE: &str = "SELECT place, state::text FROM contact, LATERAL (SELECT \
      WHERE is_pending AND (NOT $2 OR ended_at IS NOT NULL) AND coalesce(ended_at, asked_at + $3) <= $1 \
      ORDER BY place LIMIT $4";
 
-/// Contacts that had unsubscribed before stay.
-const EXPIRE: &str = "WITH stayed AS (UPDATE contact SET state = state - 'confirmation' - 'consent' \
+/// Contacts that had unsubscribed before stay. Same rule as [`Contact::expire`]: `previous` has fields of a contact.
+const EXPIRE: &str = "WITH stayed AS (UPDATE contact SET state = state - 'confirmation' - 'consent' - 'previous' \
+             || coalesce(state -> 'previous', '{}') \
          WHERE token = ANY($1) AND is_pending AND has_left RETURNING email), \
      erased AS (DELETE FROM contact WHERE token = ANY($1) AND is_pending AND NOT has_left RETURNING email) \
      SELECT email, NULL::boolean FROM stayed UNION ALL SELECT email, true FROM erased";
