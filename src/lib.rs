@@ -17,7 +17,7 @@
 //! | [`http`] | the server: connections, the request pipeline, endpoints, errors | `domain`, `ports`, `usecases`, `app`, `site`, `metrics` |
 //! | [`operator`] | the operator's operations, for commands, the admin page and monitors | `domain`, `ports`, `usecases`, `app`, `metrics` |
 //! | [`config`] | the flags and the operator's commands | `domain` |
-//! | [`telemetry`] | the log | |
+//! | [`telemetry`] | the log | `domain`, `ports`, `adapters` |
 //! | [`metrics`] | counters since the start of the process | `domain` |
 //! | [`wiring`] | opens the adapters and files named by flags | `domain`, `ports`, `adapters`, `site`, `config`, `app`, `metrics` |
 //! | [`cli`] | the service and the operator's commands, run | all but `usecases` and `telemetry` |

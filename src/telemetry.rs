@@ -19,7 +19,6 @@ use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::format::Writer;
-use tracing_subscriber::fmt::time::FormatTime;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::registry::LookupSpan;
@@ -71,7 +70,7 @@ impl Drop for Log {
 
 /// The lines for the writing thread.
 struct LineQueue {
-    /// `None` is the end.
+    /// `None` is the end. The standard library's queue would allocate all places at once.
     lines: mpsc::Sender<Option<String>>,
     /// Lines dropped since the start.
     dropped: AtomicUsize,
@@ -200,7 +199,7 @@ pub fn write_failure(is_json: bool, message: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a line of text: instant, level, message, fields. The subscriber's own writes the same in twice the time.
+/// Formats a line of text: time, level, message, fields. The library's formatter writes the same in twice the time.
 struct TextLine;
 
 impl<S, N> FormatEvent<S, N> for TextLine
@@ -214,9 +213,9 @@ where
         mut writer: Writer<'_>,
         event: &Event<'_>,
     ) -> std::fmt::Result {
-        let mut line = Text(String::with_capacity(LINE_BYTES));
+        let mut line = LineBuffer(String::with_capacity(LINE_BYTES));
         line.0 += &SystemClock.now().to_rfc3339();
-        // A text has room.
+        // Writing to a `String` cannot fail.
         let _ = write!(line.0, " {:>5}", event.metadata().level());
         event.record(&mut line);
         line.0.push('\n');
@@ -224,10 +223,10 @@ where
     }
 }
 
-/// A line so far.
-struct Text(String);
+/// A line while its fields are added.
+struct LineBuffer(String);
 
-impl Text {
+impl LineBuffer {
     fn name(&mut self, field: &Field) {
         self.0.push(' ');
         if field.name() != "message" {
@@ -237,7 +236,7 @@ impl Text {
     }
 }
 
-impl Visit for Text {
+impl Visit for LineBuffer {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         self.name(field);
         let _ = write!(self.0, "{value:?}");
@@ -250,15 +249,6 @@ impl Visit for Text {
         }
         self.name(field);
         self.0.extend(["\"", value, "\""]);
-    }
-}
-
-/// The instant of a line in JSON.
-struct Instant;
-
-impl FormatTime for Instant {
-    fn format_time(&self, writer: &mut Writer<'_>) -> std::fmt::Result {
-        writer.write_str(&SystemClock.now().to_rfc3339())
     }
 }
 
@@ -285,7 +275,7 @@ pub fn init(
         // Printing them uses `eprintln!`, which panics if standard error is closed.
         .log_internal_errors(false);
     let lines = if is_json {
-        lines.json().with_timer(Instant).flatten_event(true).boxed()
+        lines.json().flatten_event(true).boxed()
     } else {
         // Without colours: they could not be told apart from escape sequences in foreign text.
         lines.event_format(TextLine).boxed()
@@ -337,6 +327,19 @@ mod tests {
         assert!(!text.contains(acts), "{text:?}");
         let json = text.lines().last().unwrap();
         assert!(json.starts_with('{') && json.contains("\\u202e"), "{json}");
+    }
+
+    #[test]
+    fn values_of_text_are_quoted_and_end_where_they_end() {
+        let (queue, mut queued) = LineQueue::new();
+        let subscriber = fmt().event_format(TextLine).with_writer(queue);
+        let word = r#"a" status=200 \"#;
+        tracing::subscriber::with_default(subscriber.finish(), || {
+            tracing::info!(word, plain = "a b", count = 3, "said");
+        });
+        let line = queued.try_recv().unwrap().unwrap();
+        let end = r#"Z  INFO said word="a\" status=200 \\" plain="a b" count=3"#;
+        assert!(line.ends_with(&format!("{end}\n")), "{line}");
     }
 
     #[test]

@@ -9,17 +9,17 @@ use tokio::time::sleep;
 
 use crate::adapters::system::SystemClock;
 use crate::adapters::tls::OwnCertificate;
-use crate::adapters::tls::acme::AcmeOrders;
+use crate::adapters::tls::acme::AcmeClient;
 use crate::metrics::Metrics;
 use crate::ports::Clock as _;
-use crate::wiring::CertificateWithOrders;
+use crate::wiring::RenewedCertificate;
 
 /// Maximum time between looks at the files, or at the clock, which may be set.
 const INTERVAL: Duration = Duration::from_secs(60);
 
 /// Keeps `certificate` current. SIGHUP, which makes other services reread their certificates, triggers a check
 /// at once.
-pub(super) async fn keep((certificate, orders): CertificateWithOrders, metrics: Arc<Metrics>) {
+pub(super) async fn keep((certificate, orders): RenewedCertificate, metrics: Arc<Metrics>) {
     let mut hang_ups = match signal(SignalKind::hangup()) {
         Ok(hang_ups) => hang_ups,
         Err(error) => return tracing::error!(%error, "cannot wait for SIGHUP"),
@@ -54,13 +54,13 @@ pub(super) async fn keep((certificate, orders): CertificateWithOrders, metrics: 
 }
 
 /// Rereads the files. An error is logged unless it was `told` before.
-async fn reread(files: &Arc<OwnCertificate>, told: &mut Option<String>) {
-    let read = Arc::clone(files);
+async fn reread(certificate: &Arc<OwnCertificate>, told: &mut Option<String>) {
+    let read = Arc::clone(certificate);
     let read = spawn_blocking(move || read.reread()).await;
     let error = match read.unwrap_or_else(|error| Err(error.to_string())) {
         Ok(is_new) => {
             if is_new {
-                log_validity(files);
+                log_validity(certificate);
             }
             None
         }
@@ -74,10 +74,10 @@ async fn reread(files: &Arc<OwnCertificate>, told: &mut Option<String>) {
     *told = error;
 }
 
-/// Logs the certificate's expiry, also if it isn't valid now. It is used nevertheless: the clock may be wrong, and there
-/// is no better one.
-fn log_validity(files: &OwnCertificate) {
-    let validity = files.validity().unwrap_or_default();
+/// Logs when the certificate expires, as a warning if it isn't valid now. It is used nevertheless: the clock may be
+/// wrong, and there is no better one.
+fn log_validity(certificate: &OwnCertificate) {
+    let validity = certificate.validity().unwrap_or_default();
     let (from, until) = (validity.start.to_rfc3339(), validity.end.to_rfc3339());
     if !validity.contains(&SystemClock.now()) {
         tracing::warn!(
@@ -91,7 +91,7 @@ fn log_validity(files: &OwnCertificate) {
 }
 
 /// Orders a certificate when there is none, or when it expires soon. Returns the time until the next look.
-async fn renew(orders: &AcmeOrders) -> Duration {
+async fn renew(orders: &AcmeClient) -> Duration {
     let now = SystemClock.now();
     if orders.last_order(now).next_at <= now {
         tracing::info!("ordering a certificate");

@@ -76,8 +76,8 @@ async fn limits(args: &EngineArgs) -> Checked {
 }
 
 async fn check_base_url(base_url: &str, args: &Args, findings: &mut Findings) {
-    if let Ok(Some((ordered, Some(_orders)))) = wiring::own_certificate(args) {
-        findings.add("name", name(base_url, &ordered, args.listen).await);
+    if let Ok(Some((certificate, Some(_orders)))) = wiring::own_certificate(args) {
+        findings.add("name", name(base_url, &certificate, args.listen).await);
     }
     let outside = match ask(base_url, None).await {
         Ok(outside) => outside,
@@ -106,10 +106,10 @@ async fn check_base_url(base_url: &str, args: &Args, findings: &mut Findings) {
 }
 
 /// Checks the certificate presented at the public address: the authority's validation takes the same way.
-async fn name(base_url: &str, ordered: &OwnCertificate, listen: SocketAddr) -> Checked {
+async fn name(base_url: &str, certificate: &OwnCertificate, listen: SocketAddr) -> Checked {
     let host = base_url.rsplit('/').next().unwrap_or_default();
     let host = host.split(':').next().unwrap_or_default();
-    match (connect(base_url).await, ordered.presented()) {
+    match (connect(base_url).await, certificate.presented()) {
         (Ok(Some(there)), Some(ours)) if there == ours => ok(format!(
             "{base_url} presents the certificate of this service"
         )),
@@ -120,7 +120,7 @@ async fn name(base_url: &str, ordered: &OwnCertificate, listen: SocketAddr) -> C
             failed(match presented {
                 Ok(_) => format!(
                     "{base_url} presents another certificate: the name resolves elsewhere, or a CDN or load balancer \
-                     is in front, such as Cloudflare's proxy, through which no certificate can be ordered; have it \
+                     is in front, such as Cloudflare's proxy, through which no certificate can be certificate; have it \
                      pass TLS through, or do without --https-domain"
                 ),
                 Err(error) => format!(

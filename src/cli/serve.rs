@@ -33,7 +33,7 @@ use crate::operator::socket::serve_socket;
 use crate::ports::random;
 use crate::site::Site;
 use crate::wiring::stores::{Stores, WindowsFor};
-use crate::wiring::{self, CertificateWithOrders, StoresError};
+use crate::wiring::{self, RenewedCertificate, StoresError};
 
 use super::certificate;
 use super::delivering::Delivering;
@@ -142,7 +142,7 @@ pub async fn serve_until_stopped(
     Ok(())
 }
 
-fn keep_supervised(certificate: CertificateWithOrders, metrics: &Arc<Metrics>) {
+fn keep_supervised(certificate: RenewedCertificate, metrics: &Arc<Metrics>) {
     let counted = Arc::clone(metrics);
     let keeping = move |_stop| certificate::keep(certificate.clone(), counted.clone());
     let never = CancellationToken::new();

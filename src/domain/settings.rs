@@ -117,7 +117,7 @@ fn parts(origin: &str) -> Option<(&str, &str, u16)> {
 /// A colour of sRGB: red, green, blue.
 type Color = [u8; 3];
 
-/// Colours of links and buttons.
+/// The colour of links and buttons on light pages; the one on dark pages is derived from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accent(Color);
 

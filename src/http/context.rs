@@ -85,19 +85,10 @@ impl RequestContext {
     /// The visitor that the quota cookie names, or a new one. `None` for a program, which presents a credential in its
     /// place.
     pub(crate) fn visitor(&self) -> Option<QuotaToken> {
-        self.visitor_or(|| QuotaToken::from_bytes(random(&*self.app().entropy)))
-    }
-
-    /// The same, for a look at what is left: a new visitor needs no id of its own, because nothing is counted yet.
-    pub(crate) fn counted_visitor(&self) -> Option<QuotaToken> {
-        self.visitor_or(|| QuotaToken::from_bytes([0; 16]))
-    }
-
-    fn visitor_or(&self, new: impl FnOnce() -> QuotaToken) -> Option<QuotaToken> {
         let (app, is_program) = (self.app(), self.client.credential.is_some());
         let (is_https, key) = (app.settings.is_https(), &app.secrets.quota_token);
-        let known = identity::visitor(self.headers(), is_https, key);
-        known.or_else(|| (!is_program).then(new))
+        let new = || (!is_program).then(|| QuotaToken::from_bytes(random(&*app.entropy)));
+        identity::visitor(self.headers(), is_https, key).or_else(new)
     }
 
     /// Resolves once nobody waits for the head of the response.

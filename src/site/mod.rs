@@ -246,11 +246,10 @@ impl Site {
         let cards = pages.iter().map(|page| page.card(settings));
         let skill = "skills/public-landing-api/SKILL.md";
         let skill = templates.fill(Language::English, skill, context! {})?;
-        let (paths, own_pages) = (paths.collect::<Vec<_>>(), cards.collect::<Vec<_>>());
-        templates.add(context! { paths, own_pages });
-        let lasting = templates.context.clone();
-        // The entries of lists: skills, tools and operations.
+        // The entries of lists: pages, skills, tools and operations.
         templates.add(context! {
+            paths => paths.collect::<Vec<_>>(),
+            own_pages => cards.collect::<Vec<_>>(),
             problems => problem_list,
             // With which an index lists it (discovery RFC v0.2.0, agentskills.io).
             skill_digest => format!("sha256:{}", HEXLOWER.encode(digest(&SHA256, skill.as_bytes()).as_ref())),
@@ -273,11 +272,10 @@ impl Site {
         let suggestions = assistant::suggestions(&templates, settings, &pages, has_own_pages)?;
         let (accent, confirms) = (settings.accent, settings.opt_in_ms.is_some());
         let scripts = Scripts::read(&templates.environment, accent, confirms, &suggestions)?;
-        // A page loads the script it was made with.
-        let script_path = Value::from_safe_string(format!("/site.js?v={}", scripts.version));
         templates.add(context! {
             suggestions,
-            script_path => script_path.clone(),
+            // A page loads the script it was made with.
+            script_path => Value::from_safe_string(format!("/site.js?v={}", scripts.version)),
             guide => guide.flat_map(Page::parts).collect::<Vec<_>>(),
         });
         for problem in problems {
@@ -286,10 +284,8 @@ impl Site {
             let page = Page::read(&templates, row, &path, row.template, false, &values);
             pages.push(page?);
         }
-        let documents = all_documents(facts, &pages, description, &scripts, &templates)?;
-        templates.keep(context! { script_path, ..lasting })?;
         Ok(Self {
-            documents,
+            documents: all_documents(facts, &pages, description, &scripts, &templates)?,
             assistant_texts: assistant::texts(&templates, settings, &passages)?,
             passages: passages.into_iter().map(assistant::with_examples).collect(),
             toolbox,

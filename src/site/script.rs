@@ -36,7 +36,8 @@ const SUGGESTIONS: &str = "SUGGESTIONS={}";
 /// Placeholder of the flag that sign-ups have to be confirmed.
 const CONFIRMS: &str = "CONFIRMS=false";
 
-/// Attribute and message after a sign-up, and those where it has to be confirmed: a page's own thanks would hide that.
+/// Attribute and message after a sign-up, and those with double opt-in: a page's own thanks would hide that it has to be
+/// confirmed.
 const SAID: &str = r#""thanks","newsletter-thanks""#;
 const ASKED: &str = r#""asked","newsletter-asked""#;
 
@@ -113,7 +114,7 @@ fn compact(text: &str) -> String {
     tight(kept.collect(), &signs.split('|').collect::<Vec<_>>())
 }
 
-/// `text` without the space of these `signs`.
+/// `text` with each of the `signs` without its white space.
 fn tight(text: String, signs: &[&str]) -> String {
     let without = |text: String, sign: &&str| text.replace(sign, &sign.replace([' ', '\n'], ""));
     signs.iter().fold(text, without)

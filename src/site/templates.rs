@@ -207,27 +207,16 @@ impl Templates {
         values: &impl Serialize,
     ) -> Result<String, SiteError> {
         let body = self.fill(language, layout, Value::from(Serde(values)))?;
+        // The frame always has all its values, even empty ones.
+        let frame = context! {
+            title => self.text(language, title)?,
+            description => "",
+            here => path.unwrap_or_default(),
+            markdown_path => "",
+        };
         let languages = path.map_or(&[][..], |_path| &Language::ALL);
-        let title = self.text(language, title)?;
-        self.frame(language, languages, &body, frame_of(&title, path))
+        self.frame(language, languages, &body, frame)
     }
-
-    /// Drops the values that only documents show: those of the API take a megabyte. The shared ones are `lasting` from
-    /// now on.
-    ///
-    /// # Errors
-    /// [`SiteError`] when the operator's frame uses one that is gone.
-    pub(super) fn keep(&mut self, lasting: Value) -> Result<(), SiteError> {
-        self.context = lasting;
-        let values = frame_of("", None);
-        self.frame(Language::English, &[], "", values).map(drop)
-    }
-}
-
-/// The values that the frame of a page made for one request always has, even empty ones.
-fn frame_of(title: &str, path: Option<&str>) -> Value {
-    let here = path.unwrap_or_default();
-    context! { title, description => "", here, markdown_path => "" }
 }
 
 /// True if `name` is the translation of a page that the operator has replaced: it translates the replaced

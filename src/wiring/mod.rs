@@ -26,7 +26,7 @@ use crate::adapters::outbound::smtp::{SmtpMailSender, SmtpSettings};
 use crate::adapters::outbound::webhook::{WebhookClient, WebhookSecrets};
 use crate::adapters::outbound::{Certificates, Roots};
 use crate::adapters::tls::OwnCertificate;
-use crate::adapters::tls::acme::{AcmeOrders, AcmeSettings};
+use crate::adapters::tls::acme::{AcmeClient, AcmeSettings};
 use crate::config::{Args, WebhookMode};
 use crate::domain::{Content, Conversation, Message, RelaySecurity, Role, Settings};
 use crate::ports::{ModelClient, WebhookSender};
@@ -181,11 +181,11 @@ pub fn mail_sender(args: &Args) -> Result<Option<Arc<SmtpMailSender>>, String> {
     Ok(Some(Arc::new(opened.map_err(of("--smtp-url"))?)))
 }
 
-/// The certificate of the built-in TLS, and its orders, if it is ordered.
-pub type CertificateWithOrders = (Arc<OwnCertificate>, Option<Arc<AcmeOrders>>);
+/// The certificate of the built-in TLS, and the client that renews it; `None` for a certificate from files.
+pub type RenewedCertificate = (Arc<OwnCertificate>, Option<Arc<AcmeClient>>);
 
 /// The certificate of the service's built-in TLS, if the flags ask for one. Nothing is written.
-pub fn own_certificate(args: &Args) -> Result<Option<CertificateWithOrders>, String> {
+pub fn own_certificate(args: &Args) -> Result<Option<RenewedCertificate>, String> {
     let acme = &args.acme;
     match (&args.tls_cert, &args.tls_key, &args.data_dir) {
         (Some(chain), Some(key), _) => {
@@ -193,7 +193,7 @@ pub fn own_certificate(args: &Args) -> Result<Option<CertificateWithOrders>, Str
             Ok(Some((Arc::new(files), None)))
         }
         (None, _, Some(data_dir)) if acme.is_given() => {
-            let orders = AcmeOrders::open(AcmeSettings {
+            let orders = AcmeClient::open(AcmeSettings {
                 names: acme.domains.clone(),
                 directory: acme.directory().to_owned(),
                 dir: data_dir.join(TLS),

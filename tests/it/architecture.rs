@@ -25,7 +25,7 @@ lib       |
 
 /// Crates and items that only some files may use, by the beginning of their paths. The last three places of `std::env`
 /// are for the working directory of the service, and the environment of a command. The styles of clap colour the output.
-/// tokio's queue is the log's, because the standard one takes memory for all its places at once.
+/// `telemetry.rs` uses tokio's queue.
 const CRATES: &str = "
 sled::            | adapters/
 tokio_postgres::  | adapters/cluster/postgres/

@@ -475,7 +475,7 @@ async fn the_program_is_told_of_who_has_confirmed_and_of_nobody_before() {
     assert_eq!(app.contacts.status_counts().await, Ok(counts));
 }
 
-/// Over the API nothing tells a language but the header, and a site may have one alone.
+/// A call of the API shows its language only in a header, and a site may have only one.
 #[tokio::test]
 async fn a_person_is_asked_in_the_only_language_of_the_site() {
     for [page, begin, language] in rows(

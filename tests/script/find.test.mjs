@@ -4,15 +4,15 @@ import test from "node:test";
 import { find, marked, snippet } from "../../data/script/find.js";
 
 const ENTRIES = [
-  { title: "Rate limits", path: "/docs#rate-limits", text: "How many requests. A key counts on its own." },
-  { title: "Getting a free API key", path: "/docs#key", hints: "credentials, lost", text: "A key costs nothing." },
+  { title: "Stay within the rate limits", path: "/docs#stay-within-the-rate-limits", text: "How many requests. A key counts on its own." },
+  { title: "Get a free API key", path: "/docs#key", hints: "credentials, lost", text: "A key costs nothing." },
   { title: "Issue an API key", path: "/docs/reference#operation/issueKey", text: "POST /api/v1/keys" },
 ];
 const paths = (query) => find(ENTRIES, query).map(({ path }) => path);
 
 test("every word has to be there, and a title counts more", () => {
-  assert.deepEqual(paths("key"), ["/docs#key", "/docs/reference#operation/issueKey", "/docs#rate-limits"]);
-  assert.deepEqual(paths("KEY requests"), ["/docs#rate-limits"]);
+  assert.deepEqual(paths("key"), ["/docs#key", "/docs/reference#operation/issueKey", "/docs#stay-within-the-rate-limits"]);
+  assert.deepEqual(paths("KEY requests"), ["/docs#stay-within-the-rate-limits"]);
   assert.deepEqual(paths("v1/keys"), ["/docs/reference#operation/issueKey"]);
   assert.deepEqual(paths("lost key"), ["/docs#key"]);
 });

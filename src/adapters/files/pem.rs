@@ -10,7 +10,7 @@ const BEGIN: &str = "-----BEGIN ";
 const ENCRYPTED: &str =
     "holds an encrypted private key: decrypt it with `openssl pkey -in OLD -out NEW`";
 
-/// Every block of this `kind` in a file, or the reason why one cannot be read; at least one.
+/// Every block of the type `T` in a file, or the reason why one cannot be read; at least one. Errors call it `kind`.
 ///
 /// # Errors
 /// The actual content of the file, without quoting it.
@@ -50,7 +50,7 @@ fn fault(error: Error) -> String {
         true => "has no end marker",
         false => "is not Base64 between its markers",
     };
-    format!("a block of it {what}")
+    format!("has a PEM block that {what}")
 }
 
 /// Every certificate in a file, or the reason why it cannot be read; at least one.

@@ -41,8 +41,8 @@ const BATCH_CHANGES_MAX: usize = 1024;
 pub struct LedgerStore {
     /// The queue of the writer, and its thread. `None` once closed.
     queue: Mutex<Option<(Sender<Waiting>, JoinHandle<()>)>>,
-    /// The free places of the queue, which takes memory only for the others.
-    places: Arc<Semaphore>,
+    /// The free slots of the queue: a bounded channel would allocate all of them at once.
+    slots: Arc<Semaphore>,
     compactor: Arc<Compactor>,
     pub(super) shared: Arc<SharedState>,
     pub(super) files: Arc<dyn Files>,
@@ -60,7 +60,7 @@ pub struct LedgerStore {
     _lock: Arc<[File; 2]>,
 }
 
-/// A change, the time from which it has waited, and its place in the queue.
+/// A change, when it was queued, and its slot.
 type Waiting = (PendingChange, Instant, OwnedSemaphorePermit);
 
 impl LedgerStore {
@@ -90,7 +90,7 @@ impl LedgerStore {
             .map_err(OpenError::io("start a thread for", data_dir.path()))?;
         Ok(Self {
             queue: Mutex::new(Some((queue, thread))),
-            places: Arc::new(Semaphore::new(tuning.waiting_changes_max)),
+            slots: Arc::new(Semaphore::new(tuning.waiting_changes_max)),
             compactor,
             shared,
             files: Arc::clone(&tuning.files),
@@ -186,9 +186,9 @@ impl LedgerStore {
     fn send(&self, change: PendingChange) -> Result<(), StoreError> {
         let queue = self.queue.lock();
         let (queue, _thread) = queue.as_ref().ok_or_else(closed)?;
-        let place = Arc::clone(&self.places).try_acquire_owned();
-        let place = place.map_err(|_full| StoreError::Overloaded)?;
-        let sent = queue.send((change, Instant::now(), place));
+        let slot = Arc::clone(&self.slots).try_acquire_owned();
+        let slot = slot.map_err(|_full| StoreError::Overloaded)?;
+        let sent = queue.send((change, Instant::now(), slot));
         sent.map_err(|_disconnected| closed())
     }
 
@@ -264,11 +264,11 @@ fn run(compactor: &Arc<Compactor>, receiver: &Receiver<Waiting>, look_interval: 
     let shared = Arc::clone(&compactor.writer.lock().shared);
     loop {
         match receiver.recv_timeout(look_interval) {
-            Ok((first, since, place)) => {
-                drop(place);
+            Ok((first, since, slot)) => {
+                drop(slot);
                 shared.set_busy_since(Some(since));
                 let more = receiver.try_iter().take(BATCH_CHANGES_MAX - 1);
-                let more = more.map(|(change, _since, _place)| change);
+                let more = more.map(|(change, _since, _slot)| change);
                 let changes = iter::once(first).chain(more).collect();
                 compactor.writer.lock().commit(changes);
                 compactor.compact_if_due();

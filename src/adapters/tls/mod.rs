@@ -97,7 +97,7 @@ pub struct OwnCertificate {
     proofs: RwLock<HashMap<String, Arc<CertifiedKey>>>,
 }
 
-/// During an order also the proof that an authority asks for (TLS-ALPN-01, RFC 8737).
+/// Presents the certificate, or during an order the proof that the authority asks for (TLS-ALPN-01, RFC 8737).
 impl ResolvesServerCert for OwnCertificate {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let name = hello.server_name().unwrap_or_default();
@@ -120,16 +120,16 @@ impl OwnCertificate {
     /// # Errors
     /// The reason why they cannot be used, in one line that begins with the file's flag.
     pub fn open(chain: &Path, key: &Path) -> Result<Self, String> {
-        let files = Self {
+        let certificate = Self {
             files: Some([chain.to_path_buf(), key.to_path_buf()]),
             ..Self::default()
         };
-        files.reread()?;
-        Ok(files)
+        certificate.reread()?;
+        Ok(certificate)
     }
 
-    /// Rereads the files, and returns whether they hold another certificate, which is then in use. An ordered one has
-    /// none.
+    /// Rereads the files, and returns whether they hold another certificate, which is then in use. Always false for an
+    /// ordered certificate, which has no files.
     ///
     /// # Errors
     /// As [`Self::open`]. The old certificate stays.

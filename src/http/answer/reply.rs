@@ -48,15 +48,15 @@ impl Reply {
         if let Value::Object(fields) = &mut fields {
             fields.retain(|_name, value| !value.is_null());
         }
-        let mut reply = Self::of_fields(&fields);
+        let mut reply = Self::ok(&fields);
         *reply.response.status_mut() = status;
         reply
     }
 
-    /// 200 with a JSON body of these fields: without the map of [`Self::json`] for what is asked often.
-    pub(crate) fn of_fields(fields: &impl Serialize) -> Self {
-        // Their names are text, which is all that can fail.
-        Self::serialised(serde_json::to_vec(fields).unwrap_or_default())
+    /// 200 with `body` as JSON, without the map of [`Self::json`]: for the most frequent responses.
+    pub(crate) fn ok(body: &impl Serialize) -> Self {
+        // Only a map with keys that are not text could fail.
+        Self::serialised(serde_json::to_vec(body).unwrap_or_default())
     }
 
     /// 200 with a JSON body.

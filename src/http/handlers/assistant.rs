@@ -13,7 +13,7 @@ use crate::site::tools::Tool;
 use crate::usecases::ask_assistant::{self as usecase, Answered};
 
 use crate::http::handlers::chat_wire::{
-    self, AssistantQuota, chat_response, fallback_cause, set_cookie,
+    self, QuotaResponse, chat_response, fallback_cause, set_cookie,
 };
 use crate::http::handlers::stream;
 
@@ -24,7 +24,7 @@ pub(crate) const CHAT: Endpoint = Endpoint {
     body: Some(BodyRule::json(320)),
     deadline: chat_wire::DEADLINE,
     has_effects: true,
-    shows: Some(|context| Box::pin(standing(context.clone(), context.counted_visitor()))),
+    shows: Some(|context| Box::pin(standing(context.clone(), context.visitor()))),
     tool: Some((Tool::AskAssistant, |context, arguments| {
         later(ask(context.clone(), arguments))
     })),
@@ -34,7 +34,7 @@ pub(crate) const CHAT: Endpoint = Endpoint {
 pub(crate) const QUOTA: Endpoint = Endpoint {
     name: "assistant.quota",
     paths: PATHS,
-    shows: Some(|context| Box::pin(standing(context.clone(), context.counted_visitor()))),
+    shows: Some(|context| Box::pin(standing(context.clone(), context.visitor()))),
     tool: Some((
         Tool::GetAssistantQuota,
         |context, arguments| match json::read_no_members(&arguments) {
@@ -42,7 +42,7 @@ pub(crate) const QUOTA: Endpoint = Endpoint {
             Err(problem) => Now(Err(problem)),
         },
     )),
-    ..Endpoint::get(|context, _body| later(show_quota(context.clone(), context.counted_visitor())))
+    ..Endpoint::get(|context, _body| later(show_quota(context.clone(), context.visitor())))
 };
 
 const PATHS: &[&str] = &["/api/v1/assistant/chat", "/api/assistant/chat"];
@@ -100,5 +100,5 @@ async fn show_quota(
     visitor: Option<QuotaToken>,
 ) -> Result<Reply, Problem> {
     let decision = standing(context, visitor).await?;
-    Ok(Reply::of_fields(&AssistantQuota::of(&decision)).with_decision(decision))
+    Ok(Reply::ok(&QuotaResponse::of(&decision)).with_decision(decision))
 }

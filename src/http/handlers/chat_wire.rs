@@ -23,15 +23,15 @@ pub(super) const NAME: &str = "assistant.chat";
 /// Longer than any model may take.
 pub(super) const DEADLINE: Duration = Duration::from_secs(330);
 
-/// The numbers of the `assistant` policy. If it is off, the largest possible quota, unused.
+/// The quota of the `assistant` policy, in messages. If the policy is off: the largest possible quota, unused.
 #[derive(Serialize)]
-pub(super) struct AssistantQuota {
+pub(super) struct QuotaResponse {
     used: u32,
     max: u32,
     remaining: u32,
 }
 
-impl AssistantQuota {
+impl QuotaResponse {
     pub(super) fn of(decision: &Decision) -> Self {
         let standing = decision.standing(PolicyName::Assistant);
         let max = standing.map_or(Quota::COUNT_MAX, |standing| standing.quota.count());
@@ -70,7 +70,7 @@ pub(super) const HUNG_UP: &str = "the client hung up";
 
 /// The response of the API, or of its tool, which has no deprecated names.
 pub(super) fn chat_response(answered: &Answered, is_tool: bool) -> Value {
-    let quota = AssistantQuota::of(&answered.decision);
+    let quota = QuotaResponse::of(&answered.decision);
     let message = &answered.reply;
     json!({
         "message": message,

@@ -38,7 +38,7 @@ fn echo(context: &RequestContext, body: &[u8]) -> Result<Reply, Problem> {
         let values: Vec<_> = values.filter(|_| echo_headers).collect();
         (!values.is_empty()).then(|| values.join(", "))
     };
-    Ok(Reply::of_fields(&SandboxEchoResponse {
+    Ok(Reply::ok(&SandboxEchoResponse {
         ok: true,
         sandbox: true,
         version: VERSION,
@@ -64,7 +64,7 @@ struct SandboxEchoResponse<'a> {
 
 /// Responds with a `SandboxEchoInfoResponse`.
 fn describe() -> Result<Reply, Problem> {
-    Ok(Reply::of_fields(&json!({
+    Ok(Reply::ok(&json!({
         "ok": true,
         "sandbox": true,
         "version": VERSION,

@@ -155,7 +155,7 @@ async fn a_data_directory_that_was_opened_to_a_group_is_closed_and_used() {
     opened.assert_has(&["ada"], &[]).await;
     let warnings = log.matches("was accessible to other users").count();
     assert_eq!(warnings, 1, "{log}");
-    // What is in a closed directory is closed.
+    // A closed directory protects its files.
     for name in ["", "tls"] {
         assert_eq!(mode(&house.file(name)), 0o700, "{name}");
     }

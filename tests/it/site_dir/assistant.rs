@@ -65,6 +65,7 @@ const FACTS: [(&str, &str); 6] = [
     ("studio", include_str!("../questions/studio.txt")),
     // Compounds; hours and prices that are a neighbour's or another product's.
     ("dairy", include_str!("../questions/dairy.txt")),
+    // The same in Spanish.
     ("taller", include_str!("../questions/taller.txt")),
 ];
 

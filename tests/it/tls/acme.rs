@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use landing_api::adapters::outbound::{Roots, certificates_in};
-use landing_api::adapters::tls::acme::{AcmeOrders, AcmeSettings};
+use landing_api::adapters::tls::acme::{AcmeClient, AcmeSettings};
 use landing_api::domain::time::{DAY_MS, Timestamp};
 use landing_api::http::server::ServerLimits;
 use serde_json::{Value, json};
@@ -36,14 +36,14 @@ fn settings(dir: &Path, names: &[&str], directory: &str, roots: Roots) -> AcmeSe
     }
 }
 
-fn open(dir: &Path, names: &[&str]) -> Result<AcmeOrders, String> {
-    AcmeOrders::open(settings(dir, names, DIRECTORY, Roots::of([])))
+fn open(dir: &Path, names: &[&str]) -> Result<AcmeClient, String> {
+    AcmeClient::open(settings(dir, names, DIRECTORY, Roots::of([])))
 }
 
 /// What is ordered for these names from `scripted`.
-fn ordered_from(scripted: &ScriptedAuthority, dir: &Path, names: &[&str]) -> AcmeOrders {
+fn ordered_from(scripted: &ScriptedAuthority, dir: &Path, names: &[&str]) -> AcmeClient {
     let roots = Roots::of(certificates_in(&scripted.root).unwrap());
-    AcmeOrders::open(settings(dir, names, &scripted.url, roots)).unwrap()
+    AcmeClient::open(settings(dir, names, &scripted.url, roots)).unwrap()
 }
 
 /// Keeps `pair` as what the authority issued.
@@ -345,7 +345,7 @@ async fn an_authority_that_nobody_vouches_for_learns_nothing() {
     let dir = private_dir();
     let stranger = Roots::of([Authority::new().root]);
     let settings = settings(dir.path(), &[NAME], &scripted.url, stranger);
-    let acme = AcmeOrders::open(settings).unwrap();
+    let acme = AcmeClient::open(settings).unwrap();
     let why = acme.order(day("2026-01-01")).await.unwrap_err();
     assert!(
         why.starts_with("the authority cannot be reached: "),

@@ -25,7 +25,7 @@ const UNKNOWN_PENALTY_MAX: f64 = 20.0;
 /// An answer has to be so much likelier than other subjects: no answer is better than a wrong one.
 const LOG_ODDS_MIN: f64 = 0.7;
 /// The same beside pages of the operator's: most of what their visitors ask is not about the service.
-const BESIDE_MIN: f64 = 5.0;
+const LOG_ODDS_BESIDE_MIN: f64 = 5.0;
 /// The weight of the question before, if the newest one is read with it.
 const EARLIER_SHARE: f64 = 0.5;
 
@@ -37,8 +37,8 @@ const COVERAGE_MIN: f64 = 0.66;
 /// The passage that answers must be this much better than any other, even one that does not cover enough: no answer is
 /// better than a wrong one.
 const LEAD_MIN: f64 = 1.1;
-/// A passage that covers this much has the very words of the question: it comes before those that have others for
-/// them, and answers even if others do.
+/// A passage that covers this much has the question's own words: it comes before passages with synonyms, and answers
+/// even if other passages do, too.
 const WHOLE: f64 = 0.99;
 /// Factor for a passage whose title the question names.
 const NAMED_FACTOR: f64 = 1.3;
@@ -85,7 +85,8 @@ struct OwnPassage {
 /// A passage compared with a question.
 struct Ranked<'a> {
     score: f64,
-    /// The share of the question's subjects that it covers, 0 to 1; 0 if it lacks a detail, such as the price.
+    /// The share of the question's subjects that it covers, times [`NAMED_FACTOR`] if the question names it; 0 if it lacks
+    /// a detail, such as the price.
     coverage: f64,
     own: &'a OwnPassage,
 }
@@ -243,8 +244,8 @@ impl PassageIndex {
         own.or_else(|| self.best_section(question, before))
     }
 
-    /// The passage that answers a question of these terms, if no other does so nearly as well. Only one that has the
-    /// `focus` answers, if there is one.
+    /// The passage that answers a question of these terms: one that covers all of it, or else the best if it leads all
+    /// others by [`LEAD_MIN`]. If there is a `focus`, only passages that have it answer.
     fn best_own(&self, asked: &BTreeSet<Topic>, focus: Option<&Topic>) -> Option<&Passage> {
         let has_focus = |own: &OwnPassage| {
             let means_it = |term: &&Topic| focus.is_some_and(|focus| term.has(focus));
@@ -290,7 +291,11 @@ impl PassageIndex {
         let (log_likelihood, section) = *ranked.first()?;
         let log_odds = log_likelihood - other_subjects - UNKNOWN_PENALTY_MAX * unknown_share;
         let is_alone = self.own.is_empty();
-        let log_odds_min = if is_alone { LOG_ODDS_MIN } else { BESIDE_MIN };
+        let log_odds_min = if is_alone {
+            LOG_ODDS_MIN
+        } else {
+            LOG_ODDS_BESIDE_MIN
+        };
         (log_odds > log_odds_min).then_some(section)
     }
 
@@ -357,7 +362,7 @@ impl OwnPassage {
         let is_named =
             self.heading.iter().any(|term| !term.is_detail) && self.heading.iter().all(is_asked);
         let factor = if is_named { NAMED_FACTOR } else { 1.0 };
-        // No number if only details are asked for: the price of what?
+        // Not a number if only details are asked for: the price of what?
         let part: f64 = covered / whole;
         let coverage = if part.is_nan() { WHOLE } else { factor * part };
         Ranked {

@@ -13,7 +13,25 @@ const UNTIL: [&str; 9] = ["to", "till", "until", "bis", "Ã ", "a", "al", "-", "â
 /// A house number has at most this many bytes: `12a`.
 const HOUSE_NUMBER_LEN_MAX: usize = 4;
 /// Words beside a price, or in its place.
-const MONEY: &str = "euro euros eur cent franken chf francs pounds price preis prix precio kostenlos gratis umsonst gratuit gratuito";
+const MONEY: [&str; 17] = [
+    "euro",
+    "euros",
+    "eur",
+    "cent",
+    "franken",
+    "chf",
+    "francs",
+    "pounds",
+    "price",
+    "preis",
+    "prix",
+    "precio",
+    "kostenlos",
+    "gratis",
+    "umsonst",
+    "gratuit",
+    "gratuito",
+];
 /// A number in this range is taken for a year.
 const YEARS: RangeInclusive<u16> = 1700..=2099;
 
@@ -93,7 +111,7 @@ fn is_year(word: &str) -> bool {
 }
 
 fn is_money(word: &str) -> bool {
-    MONEY.split(' ').any(|money| money == word.to_lowercase())
+    MONEY.contains(&&*word.to_lowercase())
 }
 
 #[cfg(test)]

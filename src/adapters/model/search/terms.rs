@@ -12,7 +12,7 @@ use crate::adapters::model::search::shapes;
 const PHRASE_WORDS_MAX: usize = 4;
 
 /// The fewest letters of a part of a compound.
-const PART_LEN_MIN: usize = 3;
+const PART_LETTERS_MIN: usize = 3;
 
 /// The share of a term that a text with a synonym of it has.
 const SYNONYM_SHARE: f64 = 0.7;
@@ -26,8 +26,9 @@ pub(super) struct Terms {
     vague: BTreeSet<String>,
     /// The groups of a phrase, which is stems with a blank between them, or a mark such as `€`.
     groups: HashMap<String, BTreeSet<usize>>,
-    /// The words of the dictionary and of the operator's pages; none if the language has no compounds.
-    compounded: BTreeSet<String>,
+    /// Words that may end a compound: those of the dictionary and of the operator's pages. None if the language has no
+    /// compounds.
+    compound_ends: BTreeSet<String>,
     /// The groups that have a mark: price, hours, address and the like.
     details: BTreeSet<usize>,
 }
@@ -74,7 +75,7 @@ impl Terms {
             details: details.flat_map(|(_, groups)| groups).copied().collect(),
             stop_words: texts.stop_words.iter().map(|word| folded(word)).collect(),
             vague: vague_words.map(|word| stem(language, word)).collect(),
-            compounded: known.flat_map(words).collect(),
+            compound_ends: known.flat_map(words).collect(),
             groups,
             texts,
         }
@@ -95,8 +96,12 @@ impl Terms {
     /// The stems of the parts of a German compound with a known word at its end: a `Nudelkurs` is a `Kurs`.
     fn parts(&self, word: &str) -> BTreeSet<String> {
         let splits = word.char_indices().map(|(at, _)| word.split_at(at));
-        let is_part = |last: &str| last.len() >= PART_LEN_MIN && self.compounded.contains(last);
-        let parts = splits.skip(PART_LEN_MIN).find(|(_, last)| is_part(last));
+        let is_part = |last: &str| {
+            last.chars().count() >= PART_LETTERS_MIN && self.compound_ends.contains(last)
+        };
+        let parts = splits
+            .skip(PART_LETTERS_MIN)
+            .find(|(_, last)| is_part(last));
         let parts = parts.into_iter().flat_map(|(first, last)| [first, last]);
         parts.map(|part| stem(self.texts.language, part)).collect()
     }
@@ -182,8 +187,8 @@ impl Terms {
 }
 
 impl Topic {
-    /// The share of the asked `other` that this has: less if it only has a synonym. A telephone number is what its word
-    /// stands for.
+    /// The share of the asked `other` that this has; less if it only has a synonym. A mark, such as a telephone number,
+    /// counts like the word for it.
     pub(super) fn share(&self, other: &Self) -> f64 {
         let has_parts = !other.parts.is_empty() && other.parts.is_subset(&self.stems);
         let has_mark = !self.marked.is_disjoint(&other.groups);

@@ -91,9 +91,9 @@ impl SmtpMailSender {
             connection = connection.secured(&self.tls).await?;
         }
         connection.greeting().await?;
-        let greeting = format!("EHLO {}", self.from.domain());
+        let ehlo = format!("EHLO {}", self.from.domain());
         let starts_tls = relay.security == RelaySecurity::StartTls;
-        let mut hello = connection.command(&greeting, 2).await?;
+        let mut hello = connection.command(&ehlo, 2).await?;
         let offers_tls = hello.extension("STARTTLS").is_some();
         // On this machine, TLS is used only if the relay accepts no password without it.
         let has_log_in = relay.user.is_none() || hello.extension("AUTH").is_some();
@@ -104,7 +104,7 @@ impl SmtpMailSender {
         if starts_tls || !is_secure && !has_log_in && offers_tls {
             connection.command("STARTTLS", 2).await?;
             connection = connection.secured(&self.tls).await?;
-            hello = connection.command(&greeting, 2).await?;
+            hello = connection.command(&ehlo, 2).await?;
         }
         if let (Some(user), Some(password_file)) = (&relay.user, &self.settings.password_file) {
             let password = password_file.read().await.map_err(Fault::new)?;

@@ -19,7 +19,7 @@ use crate::adapters::outbound::probe::unheard_ipv6;
 use crate::adapters::outbound::{HttpClient, client, root_cause, send};
 use crate::domain::{is_same_host, quoted};
 
-use super::{AcmeOrders, proof};
+use super::{AcmeClient, proof};
 
 /// Deadline of an order. Authorities verify from several places, and some wait in between.
 const DEADLINE: Duration = Duration::from_secs(300);
@@ -119,7 +119,7 @@ fn told(name: &str, kind: Option<&str>, detail: Option<&str>, cause: Option<Stri
     format!("{name}: {words} (the authority: {detail})")
 }
 
-impl AcmeOrders {
+impl AcmeClient {
     /// A certificate for these names with its chain and key, in PEM.
     pub(super) async fn ordered(&self, names: &[String]) -> Result<String, Refusal> {
         let late = "the authority did not finish the order in time";

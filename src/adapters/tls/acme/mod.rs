@@ -51,16 +51,16 @@ pub struct AcmeSettings {
     pub listen: SocketAddr,
 }
 
-/// The orders of a certificate.
+/// Orders and renews the service's certificate at an ACME authority.
 #[derive(Debug)]
-pub struct AcmeOrders {
+pub struct AcmeClient {
     settings: AcmeSettings,
     /// The certificate in use.
     pub certificate: Arc<OwnCertificate>,
     state: Mutex<State>,
 }
 
-impl AcmeOrders {
+impl AcmeClient {
     /// Reads the stored files. Writes nothing.
     ///
     /// # Errors
