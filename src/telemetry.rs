@@ -226,29 +226,22 @@ where
 /// A line while its fields are added.
 struct LineBuffer(String);
 
-impl LineBuffer {
-    fn name(&mut self, field: &Field) {
+impl Visit for LineBuffer {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         self.0.push(' ');
         if field.name() != "message" {
             self.0 += field.name();
             self.0.push('=');
         }
-    }
-}
-
-impl Visit for LineBuffer {
-    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        self.name(field);
         let _ = write!(self.0, "{value:?}");
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
         let is_plain = |byte| matches!(byte, b' '..=b'~') && !br#""\"#.contains(&byte);
-        if !value.bytes().all(is_plain) {
-            return self.record_debug(field, &value);
+        match value.bytes().all(is_plain) {
+            true => self.record_debug(field, &format_args!("\"{value}\"")),
+            false => self.record_debug(field, &value),
         }
-        self.name(field);
-        self.0.extend(["\"", value, "\""]);
     }
 }
 
