@@ -361,16 +361,21 @@ fn take(file: &File) -> Result<(), TryLockError> {
 /// Denies other users access to the service's files in `directory` and to the directory itself: an orchestrator
 /// may open a volume to a group at each mount. Another user's files only cause a warning.
 fn tighten(directory: &Path) {
+    let stem = |name: &[u8]| name.split(|byte| *byte == b'.').next().map(<[u8]>::to_vec);
+    let stems = ENTRIES.map(|name| stem(name.as_bytes()));
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     // sled makes its directory, and the files in it.
-    let names = ENTRIES.into_iter().filter(|name| *name != WINDOWS);
+    let ours = entries
+        .map(|entry| entry.file_name())
+        .filter(|name| name != WINDOWS && stems.contains(&stem(name.as_encoded_bytes())));
     // Without a secret, the directory may not be ours.
     let is_ours = directory.join(SECRET).exists();
     let whole = is_ours.then(|| directory.to_owned());
-    let paths = names.map(|name| directory.join(name)).chain(whole);
+    let paths = ours.map(|name| directory.join(name)).chain(whole);
     let mut closed = 0;
     for path in paths {
-        match if_there(close_to_others(&path)) {
-            Ok(is_closed) => closed += u32::from(is_closed == Some(true)),
+        match close_to_others(&path) {
+            Ok(is_closed) => closed += u32::from(is_closed),
             Err(error) => {
                 tracing::warn!(path = %path.display(), %error, "run chmod -R go= on the data directory");
             }

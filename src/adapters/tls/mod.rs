@@ -47,10 +47,13 @@ type Chain = (Vec<CertificateDer<'static>>, Range<Timestamp>);
 fn chain_in(pem: &[u8]) -> Result<Chain, String> {
     let certificates = pem::certificates(pem)?.into_iter();
     let certificates = certificates.collect::<Result<Vec<_>, _>>()?;
-    let first = certificates.first().map_or(&[][..], |first| first.as_ref());
-    let parsed = x509_cert::Certificate::from_der(first)
-        .map_err(|error| format!("its first certificate: {error}"))?;
-    let validity = parsed.tbs_certificate.validity;
+    let mut first = None;
+    for (der, number) in certificates.iter().zip(1..) {
+        let parsed = x509_cert::Certificate::from_der(der)
+            .map_err(|error| format!("its certificate {number}: {error}"))?;
+        first.get_or_insert(parsed.tbs_certificate.validity);
+    }
+    let validity = first.ok_or("holds no certificate in PEM")?;
     let validity = timestamp(validity.not_before)..timestamp(validity.not_after);
     Ok((certificates, validity))
 }

@@ -45,6 +45,7 @@ pub(crate) fn pem(label: &str, der: &[u8]) -> String {
 #[test]
 fn certificates_and_keys_are_read_as_programs_write_them() {
     const BAG: &[u8] = b"Bag Attributes\r\n    friendlyName: M\xfcller\r\nsubject=CN = \xe4\0\r\n";
+    const PROSE: &str = "-----BEGIN CERTIFICATE----- and -----BEGIN PRIVATE KEY-----\nbegin, and -----END CERTIFICATE-----\nENCRYPTED ends\n";
     const PARAMETERS: &str =
         "-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n";
     let authority = Authority::new();
@@ -57,23 +58,29 @@ fn certificates_and_keys_are_read_as_programs_write_them() {
     };
     let root = pem("CERTIFICATE", &authority.root);
     type Form = fn(&str) -> Vec<u8>;
-    let forms: [(&str, Form); 6] = [
+    let forms: [(&str, Form); 8] = [
         ("text around", |pem| [BAG, pem.as_bytes(), BAG].concat()),
         ("UTF-8 mark", |pem| format!("\u{feff}{pem}").into()),
         ("CR LF", |pem| pem.replace('\n', "\r\n").into()),
         ("CR", |pem| pem.replace('\n', "\r").into()),
         ("spaces at ends", |pem| pem.replace('\n', " \t\n").into()),
+        ("indented", |pem| pem.replace('\n', "\n \t").into()),
+        ("prose", |pem| format!("{PROSE}{pem}{PROSE}").into()),
         ("UTF-16", utf16),
     ];
     for (name, form) in forms {
         check(name, &form(&format!("{chain}{root}")), &form(&key));
     }
+    let [endless_chain, endless_key] =
+        [&chain, &key].map(|text| text.split("\n-----END").next().unwrap());
     let file = authority.dir.path().join("roots.pem");
     let broken = "-----BEGIN CERTIFICATE-----\n???\n-----END CERTIFICATE-----\n";
+    let broken_key = broken.replace("CERTIFICATE", "PRIVATE KEY");
     for text in [
         [BAG, root.as_bytes(), BAG, root.as_bytes()].concat(),
         format!("\u{feff}{root}{root}").into(),
         format!("{broken}{root}{root}").into(),
+        format!("{root}{endless_chain}\n{root}{endless_key}").into(),
         format!("{}{root}{root}", broken.replace("CERTIFICATE", "X509 CRL")).into(),
         format!("see -----BEGIN CERTIFICATE----- in RFC 7468, or\n{root}{root}").into(),
         utf16(&format!("{root}{root}")),
@@ -92,15 +99,20 @@ fn certificates_and_keys_are_read_as_programs_write_them() {
     let key_last = format!("{chain}{root}{key}");
     let no_line_between = chain.trim_end().to_owned() + &root;
     let encrypted_before = format!("{ENCRYPTED}{key}");
+    let keys_between = format!("{ENCRYPTED}{endless_key}\n{chain}{endless_key}{root}{broken_key}");
     for (name, chain, key) in [
         ("one file", &both, &both),
         ("key last", &key_last, &key_last),
         ("no line between", &no_line_between, &key),
         ("parameters", &chain, &sec1),
+        ("keys in the chain", &keys_between, &key),
         ("an encrypted key before", &chain, &encrypted_before),
     ] {
         check(name, chain.as_bytes(), key.as_bytes());
     }
+    fs::write(&pair.chain, keys_between).unwrap();
+    let sent = certificates_in(&pair.chain).unwrap();
+    assert_eq!(sent, [pair.certificate.clone(), authority.root.clone()]);
 }
 
 fn utf16(text: &str) -> Vec<u8> {
@@ -145,6 +157,10 @@ fn mode(path: &Path) -> u32 {
 #[tokio::test]
 async fn a_data_directory_that_was_opened_to_a_group_is_closed_and_used() {
     let house = House::lived_in(["ada"]).await;
+    let mine = "ledger.jsonl secret mark lock ledger.damaged secret.new counts.bad.1".split(' ');
+    for name in mine.clone().skip(4) {
+        write_private(&house.file(name), "ada@example.com");
+    }
     fs::create_dir(house.file("tls")).unwrap();
     write_private(&house.file("tls/acme.json"), "{}");
     // Not the service's own.
@@ -155,11 +171,10 @@ async fn a_data_directory_that_was_opened_to_a_group_is_closed_and_used() {
     opened.assert_has(&["ada"], &[]).await;
     let warnings = log.matches("was accessible to other users").count();
     assert_eq!(warnings, 1, "{log}");
-    // A closed directory protects its files.
     for name in ["", "tls"] {
         assert_eq!(mode(&house.file(name)), 0o700, "{name}");
     }
-    for name in "ledger.jsonl secret mark lock".split(' ') {
+    for name in mine.clone() {
         assert_eq!(mode(&house.file(name)), 0o600, "{name}");
     }
     assert_eq!(mode(&house.file("notes.txt")), 0o664);
@@ -167,6 +182,14 @@ async fn a_data_directory_that_was_opened_to_a_group_is_closed_and_used() {
     let (opened, log) = logged(|| house.open());
     assert!(!log.contains("accessible to other users"), "{log}");
     opened.stop();
+    // A sticky directory stays open, so its files are closed one by one.
+    open_to_group(&house.path);
+    fs::set_permissions(&house.path, Permissions::from_mode(0o1770)).unwrap();
+    house.open().stop();
+    assert_eq!(mode(&house.path), 0o770);
+    for name in mine.chain(["tls"]) {
+        assert_eq!(mode(&house.file(name)) & 0o077, 0, "{name}");
+    }
 }
 
 /// A list with three networks, and its file.

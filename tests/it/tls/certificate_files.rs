@@ -55,7 +55,7 @@ fn files_that_do_not_make_a_certificate_are_named_with_the_reason() {
         (chain.replace('M', "\u{e4}").into(), "is not Base64"),
         (der(chain), "is DER, not PEM"),
         (pkcs12.clone(), "is PKCS#12, not PEM"),
-        (no_der.into(), "its first certificate: "),
+        (no_der.into(), "its certificate 1: "),
     ];
     let keys = [
         (Vec::new(), "holds no private key in PEM"),
@@ -95,6 +95,52 @@ fn files_that_do_not_make_a_certificate_are_named_with_the_reason() {
     assert!(complaint(&pair).contains("can be read by other users"));
     fs::remove_file(&pair.key).unwrap();
     assert!(complaint(&pair).contains("No such file"));
+}
+
+#[test]
+fn a_fault_in_the_middle_of_a_file_is_not_skipped() {
+    let authority = Authority::new();
+    let pair = authority.pair("one");
+    let [chain, key] = [&pair.chain, &pair.key].map(|path| fs::read_to_string(path).unwrap());
+    let [endless, endless_key] = [&chain, &key].map(|pem| pem.split("-----END").next().unwrap());
+    let (cut, malformed) = ("has a PEM block that has no end", "has a malformed first");
+    for (text, told) in [
+        (
+            chain.clone() + &pem("CERTIFICATE", &[0; 3]),
+            "certificate 2: ",
+        ),
+        (format!("{chain}{endless}{chain}"), cut),
+        (format!("{chain}{endless}\nsubject=CN = a\n{chain}"), cut),
+        (format!("{endless}{key}"), cut),
+        (
+            chain.clone() + &chain.replacen("E-----", "E----", 1),
+            malformed,
+        ),
+        (chain.replace('\n', " "), malformed),
+        (
+            format!("{endless_key}{ENCRYPTED}"),
+            "it holds: PRIVATE KEY, EC",
+        ),
+    ] {
+        fs::write(&pair.chain, text).unwrap();
+        let line = complaint(&pair);
+        assert!(
+            line.contains("--tls-cert") && line.contains(told),
+            "{told}: {line}"
+        );
+    }
+    fs::write(&pair.chain, &chain).unwrap();
+    for (text, told) in [
+        (format!("ENCRYPTED {endless_key}{chain}"), cut),
+        (format!("ENCRYPTED\n{chain}"), "holds no private key in PEM"),
+    ] {
+        fs::write(&pair.key, text).unwrap();
+        let line = complaint(&pair);
+        assert!(
+            line.contains("--tls-key") && line.contains(told),
+            "{told}: {line}"
+        );
+    }
 }
 
 #[test]
