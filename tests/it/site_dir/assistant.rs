@@ -113,6 +113,51 @@ async fn a_question_that_goes_on_is_read_with_the_one_before_even_if_it_has_an_a
     }
 }
 
+#[tokio::test]
+async fn of_two_pages_that_match_neither_answers_nor_the_services_own() {
+    let page = "# Courses\n\n## Pottery\n\nTuesdays. Sign up at the desk.\n\n\
+                ## Weaving\n\nFridays. Sign up at the desk.\n";
+    let site = render(&[("courses.md", page)]).unwrap();
+    let model = PassageModelClient::new(&site.passages, &site.assistant_texts);
+    for (question, told) in [
+        ("How do I sign up?", "+ Pottery\n+ Weaving\n"),
+        ("How do I sign up for the newsletter?", "**How do I sign up"),
+    ] {
+        let reply = ask(&model, question).await;
+        assert!(reply.contains(told), "{question}: {reply}");
+    }
+}
+
+#[tokio::test]
+async fn a_title_is_found_without_its_accents() {
+    let page = "# Estudio\n\n## Qué hacemos\n\nVasijas.\n\n## Œuvre\n\nCien platos.\n";
+    let site = render(&[("estudio.md", page)]).unwrap();
+    let model = PassageModelClient::new(&site.passages, &site.assistant_texts);
+    for (question, told) in [("que hacemos", "Vasijas"), ("oeuvre", "Cien platos")] {
+        let reply = ask(&model, question).await;
+        assert!(reply.contains(told), "{question}: {reply}");
+    }
+}
+
+#[tokio::test]
+async fn of_a_thousand_terms_in_every_turn_the_first_40_are_read() {
+    let site = shop("cycles");
+    let words = |count| {
+        ('一'..)
+            .take(count)
+            .map(|word| format!("{word} "))
+            .collect()
+    };
+    let [text, question]: [String; 2] = [words(40), words(1000)];
+    let mut passages = site.passages.clone();
+    let own = passages.iter_mut().find(|passage| passage.is_own).unwrap();
+    own.text.clone_from(&text);
+    let model = PassageModelClient::new(&passages, &site.assistant_texts);
+    let turns = [(Role::User, question.as_str()); 12];
+    let reply = reply(&model, &turns).await;
+    assert!(reply.contains(text.trim_end()), "{reply}");
+}
+
 #[test]
 fn question_words_are_stop_words() {
     let site = render(&[]).unwrap();

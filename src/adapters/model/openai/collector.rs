@@ -70,8 +70,9 @@ impl Collector {
         let reason = match self.reason.as_str() {
             _ if !self.text.is_empty() => return Ok(()),
             "content_filter" => {
-                let cause = "the answer was filtered out";
-                return Err(ModelError::Started(cause.to_owned()));
+                return Err(ModelError::Started(
+                    "the answer was filtered out".to_owned(),
+                ));
             }
             "" => "none",
             reason if is_identifier(reason) => reason,
@@ -83,10 +84,8 @@ impl Collector {
 
     fn append(&mut self, text: &str) -> Result<(), ModelError> {
         // White space around the answer is dropped.
-        let text = match self.text.as_str() {
-            "" => text.trim_start(),
-            _ => text,
-        };
+        let is_first = self.text.is_empty();
+        let text = if is_first { text.trim_start() } else { text };
         if self.text.len() + text.len() > REPLY_BYTES_MAX {
             return Err(unusable("the answer is too long"));
         }

@@ -54,9 +54,8 @@ pub fn bearer_token(text: &str) -> Result<HeaderValue, &'static str> {
     let text = text.trim();
     let is_key = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
     let value = HeaderValue::try_from(format!("Bearer {text}")).ok();
-    let mut value = value
-        .filter(|_| is_key)
-        .ok_or("must contain one key: printable ASCII without spaces")?;
+    let value = value.filter(|_| is_key);
+    let mut value = value.ok_or("must contain one key: printable ASCII without spaces")?;
     // So that `Debug` omits the value.
     value.set_sensitive(true);
     Ok(value)
@@ -82,8 +81,7 @@ pub fn page_prompt(service_name: &str, passages: &[Passage]) -> String {
         prompt.push_str(&heading);
         // A section is included whole, or only its heading.
         if prompt.len() + passage.text.len() < PAGES_BYTES_MAX {
-            prompt.push_str(&passage.text);
-            prompt.push('\n');
+            prompt.push_str(&format!("{}\n", passage.text));
         }
     }
     prompt
@@ -101,10 +99,7 @@ pub(super) fn request_body(
     let messages = if joins_prompt {
         json!([{"role": "user", "content": format!("{prompt}\n\n{question}")}])
     } else {
-        json!([
-            {"role": "system", "content": prompt},
-            {"role": "user", "content": question},
-        ])
+        json!([{"role": "system", "content": prompt}, {"role": "user", "content": question}])
     };
     let mut fields = settings.params.clone();
     fields.insert("model".to_owned(), settings.model.as_str().into());
@@ -151,8 +146,7 @@ pub(super) fn question_with_history(conversation: &Conversation) -> String {
             text.push_str(&format!("> {line}\n"));
         }
     }
-    text.push_str("\nThe visitor says now:\n\n");
-    text + question
+    format!("{text}\nThe visitor says now:\n\n{question}")
 }
 
 #[cfg(test)]

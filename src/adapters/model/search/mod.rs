@@ -7,7 +7,7 @@
 //! | `naive_bayes` | the classifier that learns from examples of questions |
 //! | `features` | what texts are compared by: features, stems, n-grams |
 //! | `terms` | what a text is about, with the words that mean the same |
-//! | `shapes` | telephone numbers, hours, addresses and years, recognised by their form |
+//! | `shapes` | telephone numbers, hours, addresses, prices and years, recognised by their form |
 //! | `quotation` | a passage as an answer |
 
 mod features;

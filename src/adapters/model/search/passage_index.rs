@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::domain::{AssistantTexts, Courtesy, Passage};
 
-use crate::adapters::model::search::features::{feature, features, stem, words};
+use crate::adapters::model::search::features::{feature, features, folded, stem, words};
 use crate::adapters::model::search::naive_bayes::{NaiveBayes, float, inverse_document_frequency};
 use crate::adapters::model::search::quotation::cut;
 use crate::adapters::model::search::terms::{Terms, Topic};
@@ -149,8 +149,7 @@ impl PassageIndex {
     pub(super) fn closing(&self, text: &str) -> Option<String> {
         let asks = |word: String| self.terms.texts.question_words.contains(&&*word);
         let first = words(text).next()?;
-        let closes =
-            |courtesy: &&Courtesy| courtesy.is_closing && courtesy.words.contains(&&*first);
+        let closes = |closing: &&Courtesy| closing.is_closing && closing.words.contains(&&*first);
         let closing = self.terms.texts.courtesies.iter().find(closes)?;
         let is_question = text.contains('?') || words(text).any(asks);
         (!is_question).then(|| closing.reply.clone())
@@ -227,7 +226,8 @@ impl PassageIndex {
     /// The passage that answers `question`, which may be read with the one `before`. A title, as refusals
     /// offer them, is answered by its own passage.
     fn best(&self, question: &str, before: &str) -> Option<&Passage> {
-        let is_titled_so = |passage: &&Arc<Passage>| words(&passage.title).eq(words(question));
+        let plain = |text: &str| words(text).map(|word| folded(&word)).collect::<Vec<_>>();
+        let is_titled_so = |passage: &&Arc<Passage>| plain(&passage.title) == plain(question);
         let own = self.own.iter().map(|own| &own.passage);
         if let Some(passage) = own.chain(&self.sections).find(is_titled_so) {
             return Some(passage);
@@ -237,16 +237,20 @@ impl PassageIndex {
         let both = &alone | &self.terms.asked(before);
         let first = words(question).next().unwrap_or_default();
         let is_follow_up = self.terms.texts.follow_up_words.contains(&&*first);
-        let mut attempts = [alone, both];
+        let mut attempts = vec![alone, both];
+        attempts.dedup();
         attempts.rotate_left(usize::from(is_follow_up));
         let answer = |asked| self.best_own(asked, focus.as_ref());
-        let own = attempts.iter().find_map(answer);
-        own.or_else(|| self.best_section(question, before))
+        let mut own = attempts.iter().filter_map(answer).peekable();
+        if own.peek().is_none() {
+            return self.best_section(question, before);
+        }
+        own.find_map(|(passage, is_clear)| is_clear.then_some(passage))
     }
 
-    /// The passage that answers a question of these terms: one that covers all of it, or else the best if it leads all
-    /// others by [`LEAD_MIN`]. If there is a `focus`, only passages that have it answer.
-    fn best_own(&self, asked: &BTreeSet<Topic>, focus: Option<&Topic>) -> Option<&Passage> {
+    /// The passage that answers a question of these terms, if one does: one that covers all of it, or else the best, with
+    /// false unless it leads all others by [`LEAD_MIN`]. If there is a `focus`, only passages that have it answer.
+    fn best_own(&self, asked: &BTreeSet<Topic>, focus: Option<&Topic>) -> Option<(&Passage, bool)> {
         let has_focus = |own: &OwnPassage| {
             let means_it = |term: &&Topic| focus.is_some_and(|focus| term.has(focus));
             asked.iter().filter(means_it).all(|term| own.all.has(term))
@@ -263,13 +267,12 @@ impl PassageIndex {
         let others = ranked.iter().filter(|other| other.own.is_offered);
         let mut others = others.filter(|other| !is_same(&other.own.passage));
         let is_clear = is_whole(&best) || others.all(|other| best.score >= LEAD_MIN * other.score);
-        is_clear.then_some(&*best.own.passage)
+        Some((&*best.own.passage, is_clear))
     }
 
     /// The passages that have most of the asked terms first.
     fn ranked_own(&self, asked: &BTreeSet<Topic>) -> Vec<Ranked<'_>> {
-        let weighted = asked.iter().map(|term| (term, self.weight(term)));
-        let asked: Vec<_> = weighted.collect();
+        let asked: Vec<_> = asked.iter().map(|term| (term, self.weight(term))).collect();
         let mut ranked: Vec<_> = self.own.iter().map(|own| own.ranked(&asked)).collect();
         ranked.sort_by(|a, b| b.score.total_cmp(&a.score));
         ranked
@@ -302,10 +305,8 @@ impl PassageIndex {
     /// The sections with their log-likelihoods, the likeliest first, and the log-likelihood of the likeliest other
     /// subject.
     fn ranked_sections(&self, question: &str, before: &str) -> (Vec<(f64, &Passage)>, f64) {
-        let of_text = |text| {
-            let features = features(self.terms.texts.language, text);
-            self.classifier.log_likelihoods(&features)
-        };
+        let language = self.terms.texts.language;
+        let of_text = |text| self.classifier.log_likelihoods(&features(language, text));
         let mut log_likelihoods = of_text(question);
         for (newest, before) in log_likelihoods.iter_mut().zip(of_text(before)) {
             *newest += EARLIER_SHARE * before;

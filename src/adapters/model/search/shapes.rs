@@ -1,6 +1,9 @@
 //! Telephone numbers, hours, addresses, prices and years in a text, recognised by their form.
 
+use std::iter::once;
 use std::ops::RangeInclusive;
+
+use crate::adapters::model::search::features::words;
 
 /// A telephone number has at least this many digits.
 const PHONE_DIGITS_MIN: usize = 7;
@@ -13,25 +16,14 @@ const UNTIL: [&str; 9] = ["to", "till", "until", "bis", "à", "a", "al", "-", "�
 /// A house number has at most this many bytes: `12a`.
 const HOUSE_NUMBER_LEN_MAX: usize = 4;
 /// Words beside a price, or in its place.
-const MONEY: [&str; 17] = [
-    "euro",
-    "euros",
-    "eur",
-    "cent",
-    "franken",
-    "chf",
-    "francs",
-    "pounds",
-    "price",
-    "preis",
-    "prix",
-    "precio",
-    "kostenlos",
+const MONEY: [&str; 11] = [
+    "euro", "euros", "eur", "franken", "chf", "francs", "price", "preis", "prix", "precio",
     "gratis",
-    "umsonst",
-    "gratuit",
-    "gratuito",
 ];
+/// Words for what is free, without [`ENDINGS`].
+const FREE: [&str; 3] = ["gratuit", "kostenl", "umsonst"];
+/// The letters of endings such as those of `kostenlose` and `gratuitas`.
+const ENDINGS: [char; 7] = ['a', 'e', 'm', 'n', 'o', 'r', 's'];
 /// A number in this range is taken for a year.
 const YEARS: RangeInclusive<u16> = 1700..=2099;
 
@@ -39,14 +31,12 @@ const YEARS: RangeInclusive<u16> = 1700..=2099;
 pub(super) fn marks(text: &str) -> impl Iterator<Item = char> {
     let mut words: Vec<_> = text.split_whitespace().collect();
     words.retain(|word| !HOUR_UNITS.contains(&word.trim_end_matches(['.', ',', ';'])));
-    let plain = words.iter();
-    let plain = plain.map(|word| word.trim_end_matches(['.', ',', ';', ':', ')']));
     let marks = [
         ('☎', has_phone(text)),
         ('⌚', has_hours(&words)),
         ('⌂', has_address(&words)),
-        ('€', plain.clone().any(is_money)),
-        ('⚑', plain.clone().any(is_year)),
+        ('€', has_price(text)),
+        ('⚑', words.iter().any(|word| is_year(word))),
     ];
     let found = marks.into_iter().filter(|(_, is_there)| *is_there);
     found.map(|(mark, _)| mark)
@@ -96,7 +86,9 @@ fn has_address(words: &[&str]) -> bool {
     let is_name = |word: &str| word.chars().count() > 2 && word.starts_with(char::is_uppercase);
     let is_number =
         |word: &str| word.len() <= HOUSE_NUMBER_LEN_MAX && word.starts_with(char::is_numeric);
-    let has_street = words.windows(3).any(|words| {
+    // A number may be the last word.
+    let padded = [words, &[""]].concat();
+    let has_street = padded.windows(3).any(|words| {
         matches!(words, [one, two, three]
             if is_number(one) && is_name(two) && is_name(three) && three.ends_with(',')
                 || is_name(one) && two.strip_suffix(',').is_some_and(is_number))
@@ -107,11 +99,19 @@ fn has_address(words: &[&str]) -> bool {
 }
 
 fn is_year(word: &str) -> bool {
-    word.parse().is_ok_and(|year: u16| YEARS.contains(&year))
+    let year = word.trim_matches(['(', '.', ',', ';', ':', ')']).parse();
+    year.is_ok_and(|year: u16| YEARS.contains(&year))
 }
 
-fn is_money(word: &str) -> bool {
-    MONEY.contains(&&*word.to_lowercase())
+/// Cent and pounds need a number: `cent` is a hundred in French, and pounds are a weight. What is `payant` has a price
+/// that is not told, whatever is free beside it.
+fn has_price(text: &str) -> bool {
+    let is_charged = text.contains("payant") || text.contains("pflichtig");
+    let mut pairs = once(String::new()).chain(words(text)).zip(words(text));
+    pairs.any(|(before, word)| match word.trim_end_matches(ENDINGS) {
+        "cent" | "pound" => before.ends_with(char::is_numeric),
+        stem => MONEY.contains(&&*word) || !is_charged && FREE.contains(&stem),
+    })
 }
 
 #[cfg(test)]
@@ -137,6 +137,13 @@ mod tests {
             ("It costs 1,650 pounds, 2500000 in all.", "€"),
             ("Ab 500 Euro in zwölf Raten", "€"),
             ("Kinder kostenlos.", "€"),
+            ("Kostenlose Plätze", "€"),
+            ("Des places (gratuites)", "€"),
+            ("Entrada *gratuita* hoy", "€"),
+            ("Entrada: ¡gratis!", "€"),
+            ("Nur 50 Cent.", "€"),
+            ("opened (1978)", "⚑"),
+            ("Chapel Road 31,", "⌂"),
             ("Yesterday's loaves are half price.", "€"),
             ("Chapel Road 31, Lower Harrow", "⌂"),
             ("at 4 Weir Lane, Oldbrook", "⌂"),
@@ -156,6 +163,8 @@ mod tests {
             "for ages 5-16, 2.5-4 metres, 1978a, 3000 litres, 5 am",
             "LK42P lk4 2PT LK14 22PTS",
             "+++",
+            "places gratuites, parking payant",
+            "deux cent personnes, pounds of flour, no gratuity, gratin",
             "é 1, 2,",
         ] {
             assert_eq!(marks(text).collect::<String>(), "", "{text}");

@@ -11,6 +11,9 @@ use crate::adapters::model::search::shapes;
 /// The most words of a phrase among the synonyms.
 const PHRASE_WORDS_MAX: usize = 4;
 
+/// More terms of a question are not read.
+const TERMS_MAX: usize = 40;
+
 /// The fewest letters of a part of a compound.
 const PART_LETTERS_MIN: usize = 3;
 
@@ -108,7 +111,7 @@ impl Terms {
 
     /// The topics of a question, each once.
     pub(super) fn asked(&self, question: &str) -> BTreeSet<Topic> {
-        self.terms(question).into_iter().collect()
+        self.terms(question).into_iter().take(TERMS_MAX).collect()
     }
 
     /// The subject of a question: the first term from its question word on that is not vague, as in "how *heavy*
@@ -117,6 +120,7 @@ impl Terms {
         let is_question_word = |word: &String| self.texts.question_words.contains(&word.as_str());
         // The sentences before the one with the question mark ask nothing.
         let question = question.split('?').next().unwrap_or_default();
+        let question = question.trim_end_matches(|c: char| !c.is_alphanumeric());
         let sentence = question.rsplit(['.', '!', ':', ';']).next();
         let from = words(sentence.unwrap_or_default()).skip_while(|word| !is_question_word(word));
         let mut terms = self.terms(&from.collect::<Vec<_>>().join(" ")).into_iter();
