@@ -18,10 +18,9 @@ use tokio::sync::mpsc;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::FmtContext;
 use tracing_subscriber::fmt::format::Writer;
-use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
-use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer, fmt, registry};
 
@@ -200,28 +199,22 @@ pub fn write_failure(is_json: bool, message: &str) -> io::Result<()> {
 }
 
 /// Formats a line of text: time, level, message, fields. The library's formatter writes the same in twice the time.
-struct TextLine;
-
-impl<S, N> FormatEvent<S, N> for TextLine
-where
-    S: Subscriber + for<'a> LookupSpan<'a>,
-    N: for<'a> FormatFields<'a> + 'static,
-{
-    fn format_event(
-        &self,
-        _: &FmtContext<'_, S, N>,
-        mut writer: Writer<'_>,
-        event: &Event<'_>,
-    ) -> std::fmt::Result {
-        let mut line = LineBuffer(String::with_capacity(LINE_BYTES));
-        line.0 += &SystemClock.now().to_rfc3339();
-        // Writing to a `String` cannot fail.
-        let _ = write!(line.0, " {:>5}", event.metadata().level());
-        event.record(&mut line);
-        line.0.push('\n');
-        writer.write_str(&line.0)
-    }
+fn text_line<S, N>(
+    _: &FmtContext<'_, S, N>,
+    mut writer: Writer<'_>,
+    event: &Event<'_>,
+) -> std::fmt::Result {
+    let mut line = LineBuffer(String::with_capacity(LINE_BYTES));
+    line.0 += &SystemClock.now().to_rfc3339();
+    // Writing to a `String` cannot fail.
+    let _ = write!(line.0, " {:>5}", event.metadata().level());
+    event.record(&mut line);
+    line.0.push('\n');
+    writer.write_str(&line.0)
 }
+
+/// The type of [`text_line`].
+type TextLine<S, N> = fn(&FmtContext<'_, S, N>, Writer<'_>, &Event<'_>) -> std::fmt::Result;
 
 /// A line while its fields are added.
 struct LineBuffer(String);
@@ -271,7 +264,7 @@ pub fn init(
         lines.json().flatten_event(true).boxed()
     } else {
         // Without colours: they could not be told apart from escape sequences in foreign text.
-        lines.event_format(TextLine).boxed()
+        lines.event_format(text_line as TextLine<_, _>).boxed()
     };
     // Fails only if a subscriber is already set.
     let layers = registry().with(lines).with(Warnings(on_warning));
@@ -309,7 +302,9 @@ mod tests {
         let (queue, mut queued) = LineQueue::new();
         let foreign = "a\x1b[2Jb\u{9b}31m\u{202e}c\r\nERROR forged\x07\u{2028}";
         let log = || tracing::warn!(error = %foreign, word = foreign, "said {foreign}");
-        let subscriber = fmt().event_format(TextLine).with_writer(Arc::clone(&queue));
+        let subscriber = fmt()
+            .event_format(text_line as TextLine<_, _>)
+            .with_writer(Arc::clone(&queue));
         tracing::subscriber::with_default(subscriber.finish(), log);
         tracing::subscriber::with_default(fmt().json().with_writer(queue).finish(), log);
         let more = std::iter::from_fn(|| queued.try_recv().ok());
@@ -325,7 +320,9 @@ mod tests {
     #[test]
     fn values_of_text_are_quoted_and_end_where_they_end() {
         let (queue, mut queued) = LineQueue::new();
-        let subscriber = fmt().event_format(TextLine).with_writer(queue);
+        let subscriber = fmt()
+            .event_format(text_line as TextLine<_, _>)
+            .with_writer(queue);
         let word = r#"a" status=200 \"#;
         tracing::subscriber::with_default(subscriber.finish(), || {
             tracing::info!(word, plain = "a b", count = 3, "said");
@@ -338,7 +335,9 @@ mod tests {
     #[test]
     fn a_panic_is_a_line_that_names_its_place() {
         let (mut log, writer) = io::pipe().unwrap();
-        let subscriber = fmt().event_format(TextLine).with_writer(Arc::new(writer));
+        let subscriber = fmt()
+            .event_format(text_line as TextLine<_, _>)
+            .with_writer(Arc::new(writer));
         let hook = panic::take_hook();
         panic::set_hook(Box::new(log_panic));
         let caught = tracing::subscriber::with_default(subscriber.finish(), || {
