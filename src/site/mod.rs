@@ -246,17 +246,17 @@ impl Site {
         let cards = pages.iter().map(|page| page.card(settings));
         let skill = "skills/public-landing-api/SKILL.md";
         let skill = templates.fill(Language::English, skill, context! {})?;
-        // The entries of lists: pages, skills, tools and operations.
-        templates.add(context! {
-            paths => paths.collect::<Vec<_>>(),
-            own_pages => cards.collect::<Vec<_>>(),
+        let (paths, own_pages) = (paths.collect::<Vec<_>>(), cards.collect::<Vec<_>>());
+        templates.add(context! { paths, own_pages });
+        // The entries of lists: skills, tools and operations.
+        templates.lists = context! {
             problems => problem_list,
             // With which an index lists it (discovery RFC v0.2.0, agentskills.io).
             skill_digest => format!("sha256:{}", HEXLOWER.encode(digest(&SHA256, skill.as_bytes()).as_ref())),
             tools => Value::from(Serde(&toolbox.tools)),
             openapi => Value::from(Serde(&description.value)),
             operations => Value::from(Serde(&operations)),
-        });
+        };
 
         for row in catalog::PAGES {
             let is_own = files
@@ -276,20 +276,25 @@ impl Site {
             suggestions,
             // A page loads the script it was made with.
             script_path => Value::from_safe_string(format!("/site.js?v={}", scripts.version)),
-            guide => guide.flat_map(Page::parts).collect::<Vec<_>>(),
         });
+        let guide = guide.flat_map(Page::parts).collect::<Vec<_>>();
+        templates.lists = context! { guide, ..templates.lists };
         for problem in problems {
             let (row, path) = (&PageRow::PROBLEM, format!("/problems/{}", problem.code));
             let values = Value::from(Serde(problem));
             let page = Page::read(&templates, row, &path, row.template, false, &values);
             pages.push(page?);
         }
+        let documents = all_documents(facts, &pages, description, &scripts, &templates)?;
+        let letters = letters::letters(&templates, settings)?;
+        // They take a megabyte.
+        templates.lists = context! {};
         Ok(Self {
-            documents: all_documents(facts, &pages, description, &scripts, &templates)?,
+            documents,
             assistant_texts: assistant::texts(&templates, settings, &passages)?,
             passages: passages.into_iter().map(assistant::with_examples).collect(),
             toolbox,
-            letters: letters::letters(&templates, settings)?,
+            letters,
             templates: Arc::new(templates),
         })
     }

@@ -47,6 +47,9 @@ pub struct Templates {
     pub(super) environment: Environment<'static>,
     /// The values of all templates.
     pub(super) context: Value,
+    /// What documents list besides: the API's description and the like. The frame has none of it, because pages made for
+    /// one request are laid out in it, too.
+    pub(super) lists: Value,
     /// The languages of the site, the default first: those of the operator's pages, if there are any.
     pub languages: Vec<Language>,
     pub(super) style: String,
@@ -98,6 +101,7 @@ impl Templates {
         let privacy = statements(&environment, &context)?;
         Ok(Self {
             context: context! { privacy, ..context },
+            lists: context! {},
             languages: match has_own_pages {
                 true => own_languages,
                 false => Language::ALL.to_vec(),
@@ -150,7 +154,11 @@ impl Templates {
         name: &str,
         more: Value,
     ) -> Result<String, SiteError> {
-        let context = context! { lang => language.as_str(), ..self.context.clone() };
+        let shared = match name {
+            FRAME => self.context.clone(),
+            _ => context! { ..self.lists.clone(), ..self.context.clone() },
+        };
+        let context = context! { lang => language.as_str(), ..shared };
         let template = self.environment.get_template(name)?;
         let mut filled = Bounded::default();
         template

@@ -24,6 +24,7 @@ about.md  | # A\n\n![A](data:image/png;base64,AA) | about.md, line 3: the folder
 index.md  | # A\n\n[![A](a.webp)](/b) | index.md, line 3: the folder has no image a.webp
 page.html | <title>{{ title }}</title> | page.html: has no {{ body }}
 page.html | \n{{ boddy }} | page.html, line 2: undefined value
+page.html | {{ body }}{% if lang == 'fr' %}\n{{ openapi.info.title }}{% endif %} | page.html, line 2: undefined value
 llms.txt  | # L\n{{ own_pages[9].path }} | llms.txt, line 2: undefined value
 api.md    | # A | api.md: /api is already a path of the service
 images.md | # A | images.md: /images is already a path of the service
