@@ -85,9 +85,18 @@ impl RequestContext {
     /// The visitor that the quota cookie names, or a new one. `None` for a program, which presents a credential in its
     /// place.
     pub(crate) fn visitor(&self) -> Option<QuotaToken> {
+        self.visitor_or(|| random(&*self.app().entropy))
+    }
+
+    /// The same for a look at the quota, which charges nothing: the id of the request serves as that of a new visitor.
+    pub(crate) fn quota_visitor(&self) -> Option<QuotaToken> {
+        self.visitor_or(|| self.id.0.into_bytes())
+    }
+
+    fn visitor_or(&self, new: impl FnOnce() -> [u8; 16]) -> Option<QuotaToken> {
         let (app, is_program) = (self.app(), self.client.credential.is_some());
         let (is_https, key) = (app.settings.is_https(), &app.secrets.quota_token);
-        let new = || (!is_program).then(|| QuotaToken::from_bytes(random(&*app.entropy)));
+        let new = || (!is_program).then(|| QuotaToken::from_bytes(new()));
         identity::visitor(self.headers(), is_https, key).or_else(new)
     }
 

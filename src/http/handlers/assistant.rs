@@ -24,7 +24,7 @@ pub(crate) const CHAT: Endpoint = Endpoint {
     body: Some(BodyRule::json(320)),
     deadline: chat_wire::DEADLINE,
     has_effects: true,
-    shows: Some(|context| Box::pin(standing(context.clone(), context.visitor()))),
+    shows: Some(|context| Box::pin(standing(context.clone(), context.quota_visitor()))),
     tool: Some((Tool::AskAssistant, |context, arguments| {
         later(ask(context.clone(), arguments))
     })),
@@ -34,7 +34,7 @@ pub(crate) const CHAT: Endpoint = Endpoint {
 pub(crate) const QUOTA: Endpoint = Endpoint {
     name: "assistant.quota",
     paths: PATHS,
-    shows: Some(|context| Box::pin(standing(context.clone(), context.visitor()))),
+    shows: Some(|context| Box::pin(standing(context.clone(), context.quota_visitor()))),
     tool: Some((
         Tool::GetAssistantQuota,
         |context, arguments| match json::read_no_members(&arguments) {
@@ -42,7 +42,7 @@ pub(crate) const QUOTA: Endpoint = Endpoint {
             Err(problem) => Now(Err(problem)),
         },
     )),
-    ..Endpoint::get(|context, _body| later(show_quota(context.clone(), context.visitor())))
+    ..Endpoint::get(|context, _body| later(show_quota(context.clone(), context.quota_visitor())))
 };
 
 const PATHS: &[&str] = &["/api/v1/assistant/chat", "/api/assistant/chat"];

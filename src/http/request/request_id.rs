@@ -43,7 +43,7 @@ impl RequestIds {
 
 /// A UUID of version 8 (RFC 9562: custom).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct RequestId(Uuid);
+pub(crate) struct RequestId(pub(crate) Uuid);
 
 impl RequestId {
     /// The id as the value of a header.
