@@ -120,7 +120,7 @@ async fn name(base_url: &str, certificate: &OwnCertificate, listen: SocketAddr) 
             failed(match presented {
                 Ok(_) => format!(
                     "{base_url} presents another certificate: the name resolves elsewhere, or a CDN or load balancer \
-                     is in front, such as Cloudflare's proxy, through which no certificate can be certificate; have it \
+                     is in front, such as Cloudflare's proxy, through which no certificate can be ordered; have it \
                      pass TLS through, or do without --https-domain"
                 ),
                 Err(error) => format!(
