@@ -26,16 +26,26 @@ pub const FORGET: &str = "contacts forget";
 /// The texts of consents looked up so far. There are few.
 type Texts = HashMap<TextDigest, Option<String>>;
 
+/// The text of a consent.
+async fn text_of<'a>(
+    app: &App,
+    texts: &'a mut Texts,
+    consent: Option<&Consent>,
+) -> Result<Option<&'a str>, StoreError> {
+    let Some(digest) = consent.and_then(|consent| consent.text) else {
+        return Ok(None);
+    };
+    let text = match texts.entry(digest) {
+        Entry::Occupied(known) => known.into_mut(),
+        Entry::Vacant(new) => new.insert(app.contacts.consent_text(&digest).await?),
+    };
+    Ok(text.as_deref())
+}
+
 /// A contact. Times are in RFC 3339. `unsubscribe_url` is null unless the operator has set the service's URL.
 async fn row(app: &App, texts: &mut Texts, contact: &Contact) -> Result<Value, StoreError> {
     let consent = contact.consent.as_ref();
-    let consent_text = match consent.and_then(|consent| consent.text) {
-        None => &None,
-        Some(digest) => match texts.entry(digest) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(app.contacts.consent_text(&digest).await?),
-        },
-    };
+    let consent_text = text_of(app, texts, consent).await?;
     let confirmation = contact.confirmation.as_ref();
     let confirmed_at = confirmation.and_then(|given| given.confirmed_at);
     let settings = &app.settings;
@@ -56,15 +66,13 @@ async fn row(app: &App, texts: &mut Texts, contact: &Contact) -> Result<Value, S
 /// The proof of a consent: all its stored details. Times are in RFC 3339.
 async fn proof(
     app: &App,
+    texts: &mut Texts,
     consent: Option<Consent>,
     confirmation: Option<Confirmation>,
     left_at: Option<Timestamp>,
 ) -> Result<Value, StoreError> {
     let (consent, confirmation) = (consent.as_ref(), confirmation.as_ref());
-    let consent_text = match consent.and_then(|consent| consent.text) {
-        Some(digest) => app.contacts.consent_text(&digest).await?,
-        None => None,
-    };
+    let consent_text = text_of(app, texts, consent).await?;
     let time = |at: fn(&Confirmation) -> Option<Timestamp>| Some(at(confirmation?)?.to_rfc3339());
     Ok(json!({
         "consent_at": consent.map(|consent| consent.at.to_rfc3339()),
@@ -96,13 +104,15 @@ pub(super) async fn show(request: OperatorRequest) -> Result<Answer, OperatorErr
         }
         return Err(OperatorError::NotFound(none));
     };
-    let app = &request.app;
-    let mut shown = row(app, &mut Texts::new(), &contact).await?;
-    let current = proof(app, contact.consent, contact.confirmation, contact.left_at).await?;
-    let previous = match contact.previous {
-        Some(ended) => proof(app, ended.consent, ended.confirmation, Some(ended.left_at)).await?,
-        None => Value::Null,
-    };
+    let (app, texts) = (&request.app, &mut Texts::new());
+    let mut shown = row(app, texts, &contact).await?;
+    let (consent, confirmation) = (contact.consent, contact.confirmation);
+    let current = proof(app, texts, consent, confirmation, contact.left_at).await?;
+    let mut previous = Value::Null;
+    if let Some(ended) = contact.previous {
+        let (consent, confirmation) = (ended.consent, ended.confirmation);
+        previous = proof(app, texts, consent, confirmation, Some(ended.left_at)).await?;
+    }
     if let (Some(fields), Value::Object(current)) = (shown.as_object_mut(), current) {
         fields.extend(current);
         fields.insert("suppressed_until".to_owned(), suppressed_until.into());

@@ -189,8 +189,8 @@ pub fn own_certificate(args: &Args) -> Result<Option<RenewedCertificate>, String
     let acme = &args.acme;
     match (&args.tls_cert, &args.tls_key, &args.data_dir) {
         (Some(chain), Some(key), _) => {
-            let files = OwnCertificate::open(chain, key)?;
-            Ok(Some((Arc::new(files), None)))
+            let certificate = OwnCertificate::open(chain, key)?;
+            Ok(Some((Arc::new(certificate), None)))
         }
         (None, _, Some(data_dir)) if acme.is_given() => {
             let orders = AcmeClient::open(AcmeSettings {

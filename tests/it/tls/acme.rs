@@ -101,13 +101,8 @@ fn what_is_damaged_is_named_and_what_a_group_may_read_is_read() {
         assert!(!line.contains('\n') && !line.contains("MII"), "{line}");
         line
     };
-    assert!(
-        open(dir.path(), &[NAME])
-            .unwrap()
-            .certificate
-            .validity()
-            .is_none()
-    );
+    let validity = || open(dir.path(), &[NAME]).unwrap().certificate.validity();
+    assert_eq!(validity(), None);
     let [chain, key] = [&pair.chain, &other.key].map(|path| fs::read_to_string(path).unwrap());
     let both = format!("{chain}{key}");
     let unlike = "certificate.pem holds a key that does not match the first certificate: remove";
@@ -128,13 +123,7 @@ fn what_is_damaged_is_named_and_what_a_group_may_read_is_read() {
     keep(dir.path(), &pair, &issued(Timestamp::default()));
     // The start closes the whole data directory to others.
     fs::set_permissions(&certificate, fs::Permissions::from_mode(0o660)).unwrap();
-    assert!(
-        open(dir.path(), &[NAME])
-            .unwrap()
-            .certificate
-            .validity()
-            .is_some()
-    );
+    assert!(validity().is_some());
 }
 
 #[tokio::test]

@@ -293,8 +293,7 @@ impl PassageIndex {
         let unknown_share = float(unknown.len()) / float(known.len() + unknown.len()).max(1.0);
         let (log_likelihood, section) = *ranked.first()?;
         let log_odds = log_likelihood - other_subjects - UNKNOWN_PENALTY_MAX * unknown_share;
-        let is_alone = self.own.is_empty();
-        let log_odds_min = if is_alone {
+        let log_odds_min = if self.own.is_empty() {
             LOG_ODDS_MIN
         } else {
             LOG_ODDS_BESIDE_MIN
