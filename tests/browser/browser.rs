@@ -184,13 +184,18 @@ impl Browser {
     }
 
     /// What went wrong in the page since it was asked last, but for answers that are errors: policies
-    /// that were broken, scripts that failed.
+    /// that were broken, scripts that failed. The browser's own start page is not the service's, and its scripts fail
+    /// if scripts are turned off while it loads.
     pub(crate) async fn complaints(&self) -> Vec<String> {
         let body = json!({ "type": "browser" });
         let log = self.client.post("/se/log", body).await;
         let entries = log.as_array().unwrap().iter();
+        let is_browsers = |entry: &Value| {
+            let message = entry["message"].as_str().unwrap_or_default();
+            message.starts_with("chrome://")
+        };
         entries
-            .filter(|entry| entry["source"] != "network")
+            .filter(|entry| entry["source"] != "network" && !is_browsers(entry))
             .map(Value::to_string)
             .collect()
     }
