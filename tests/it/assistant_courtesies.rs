@@ -15,14 +15,14 @@ en | ok | Great.
 en | OK. | Great.
 en | hello | Hello!
 en | Good morning! | Hello!
-en | merci | Avec plaisir !
+en | merci | Avec plaisir !
 de | ok | Gut.
 de | vielen Dank | Gern geschehen!
 de | Danke schön!! | Gern geschehen!
 de | Guten Tag | Guten Tag!
 fr | ok | Parfait.
-fr | merci beaucoup ! | Avec plaisir !
-fr | Bonjour 😀 | Bonjour !
+fr | merci beaucoup ! | Avec plaisir !
+fr | Bonjour 😀 | Bonjour !
 es | ok | Perfecto.
 es | ¡Muchas gracias! | ¡De nada!
 es | ¡Hola! | ¡Hola!
@@ -44,10 +44,10 @@ de | Danke, das hat geholfen | Gern geschehen!
 de | danke, dann komme ich morgen mal vorbei | Gern geschehen!
 de | haha, sehr witzig | Das freut mich!
 de | Mir gefällt eure Website | Das freut mich!
-fr | Merci, ça m’a beaucoup aidé | Avec plaisir !
-fr | merci, je passerai demain avec mon vélo | Avec plaisir !
-fr | mdr | Cela fait plaisir !
-fr | J’adore votre site ! | Cela fait plaisir !
+fr | Merci, ça m’a beaucoup aidé | Avec plaisir !
+fr | merci, je passerai demain avec mon vélo | Avec plaisir !
+fr | mdr | Merci, cela fait plaisir !
+fr | J’adore votre site ! | Merci, cela fait plaisir !
 es | Gracias, me ha servido mucho | ¡De nada!
 es | gracias, mañana paso por la tienda con mi perro | ¡De nada!
 es | jajaja | ¡Me alegro!

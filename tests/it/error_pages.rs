@@ -23,7 +23,7 @@ async fn a_mistyped_link_is_a_page_in_the_visitors_language() {
     for (language, title) in [
         ("en", "Page not found"),
         ("de", "Seite nicht gefunden"),
-        ("fr-CA", "Cette page n’existe pas"),
+        ("fr-CA", "Page introuvable"),
         ("es", "Esta página no existe"),
     ] {
         let reply = page(&app, "404", Call::get("/abuot"), language).await;

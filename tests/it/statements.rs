@@ -60,7 +60,7 @@ Solo se comparten su dirección y el estado de su suscripción
 confirms
 when you confirmed
 wann Sie bestätigt haben
-celle de votre confirmation
+celles de votre confirmation
 cuándo confirmó usted
 
 has no model and stores no questions
@@ -80,7 +80,7 @@ no se envían a nadie más. Las preguntas que el chat no sabe responder se guard
 has a model
 they are sent to a language model
 aber an ein Sprachmodell gesendet
-ils sont envoyés à un modèle de langage
+sans votre adresse IP ni vos cookies, à un modèle de langage
 se envían a un modelo de lenguaje
 
 sets a cookie
@@ -92,7 +92,7 @@ La única cookie es la del chat
 sets no cookie
 No cookies are set
 Es werden keine Cookies gesetzt
-Le site ne dépose aucun cookie
+Aucun cookie n’est déposé
 No se crean cookies
 
 always
@@ -136,7 +136,7 @@ Sus mensajes no se guardan
 stores questions
 Questions it can’t answer are stored for 30 days
 Unbeantwortete Fragen werden 30 Tage lang gespeichert
-restées sans réponse sont conservées 30 jours
+restées sans réponse sont conservées pendant 30 jours
 Las preguntas sin respuesta se guardan durante 30 días
 
 has a model
@@ -156,7 +156,7 @@ Sus mensajes del chat no se guardan aquí.
 stores no questions
 so there is nothing to delete
 und müssen deshalb nicht gelöscht werden
-il n’y a rien à supprimer
+il n’y a donc rien à supprimer
 no hay nada que borrar
 
 stores questions
