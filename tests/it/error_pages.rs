@@ -24,7 +24,7 @@ async fn a_mistyped_link_is_a_page_in_the_visitors_language() {
         ("en", "Page not found"),
         ("de", "Seite nicht gefunden"),
         ("fr-CA", "Page introuvable"),
-        ("es", "Esta página no existe"),
+        ("es", "Página no encontrada"),
     ] {
         let reply = page(&app, "404", Call::get("/abuot"), language).await;
         let tag = language.split('-').next().unwrap();

@@ -225,7 +225,7 @@ fn the_mail_that_asks_to_confirm_has_a_button_and_is_signed() {
 Confirm subscription    | within 24 hours:     | Imprint
 Anmeldung bestätigen    | innerhalb von 1 Tag: | Impressum
 Confirmer l’inscription | sous 24 heures:      | Mentions légales
-Confirmar suscripción   | plazo de 1 día:      | Aviso legal
+Confirmar suscripción   | plazo de 24 horas:   | Aviso legal
 ",
     );
     for (letter, [button, days, imprint]) in letters(&facts, &[]).iter().zip(words) {

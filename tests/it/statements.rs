@@ -81,7 +81,7 @@ has a model
 they are sent to a language model
 aber an ein Sprachmodell gesendet
 sans votre adresse IP ni vos cookies, à un modèle de langage
-se envían a un modelo de lenguaje
+sin su dirección IP ni sus cookies, a un modelo de lenguaje
 
 sets a cookie
 The only cookie comes from the chat
@@ -93,7 +93,7 @@ sets no cookie
 No cookies are set
 Es werden keine Cookies gesetzt
 Aucun cookie n’est déposé
-No se crean cookies
+No se instala ninguna cookie
 
 always
 Nobody can look up here
