@@ -223,7 +223,7 @@ fn the_mail_that_asks_to_confirm_has_a_button_and_is_signed() {
     let words = rows(
         "
 Confirm subscription    | within 24 hours:     | Imprint
-Anmeldung bestätigen    | innerhalb von 1 Tag: | Impressum
+Anmeldung bestätigen    | von 24 Stunden:      | Impressum
 Confirmer l’inscription | sous 24 heures:      | Mentions légales
 Confirmar suscripción   | plazo de 24 horas:   | Aviso legal
 ",

@@ -71,15 +71,15 @@ no se envían a nadie más y no se guardan
 
 stores questions
 sent to nobody else. Questions the chat can’t answer are stored for 30 days
-an niemanden weitergegeben. Fragen, die der Chat nicht beantworten kann, werden 30 Tage lang ohne \
-Angaben zu Ihrer Person gespeichert
+an niemanden weitergegeben. Fragen, die der Chat nicht beantworten kann, werden 30 Tage lang gespeichert, \
+damit wir diese Website verbessern können. Wer gefragt hat, wird nicht erfasst
 ne sont transmis à personne d’autre. Les questions auxquelles le chat ne sait pas répondre sont \
 conservées pendant 30 jours
 no se envían a nadie más. Las preguntas que el chat no sabe responder se guardan durante 30 días
 
 has a model
 they are sent to a language model
-aber an ein Sprachmodell gesendet
+ohne Ihre IP-Adresse und Ihre Cookies an ein Sprachmodell gesendet
 sans votre adresse IP ni vos cookies, à un modèle de langage
 sin su dirección IP ni sus cookies, a un modelo de lenguaje
 
@@ -161,7 +161,7 @@ no hay nada que borrar
 
 stores questions
 without a record of who asked, and deleted automatically after 30 days
-ohne Angaben zu Ihrer Person gespeichert und nach 30 Tagen automatisch gelöscht
+ohne Angabe des Absenders gespeichert und nach 30 Tagen automatisch gelöscht
 supprimées automatiquement au bout de 30 jours
 se borran automáticamente al cabo de 30 días
 ";
