@@ -585,6 +585,28 @@ fn help_fits_80_columns_and_every_command_has_a_description_of_its_own_and_an_ex
 }
 
 #[test]
+fn only_commands_that_need_the_flags_of_several_nodes_show_them() {
+    let mut root = command();
+    root.build();
+    let mut found = Vec::new();
+    commands(&root, "", &mut found);
+    let mut showing = Vec::new();
+    for (words, mut command) in found {
+        let help = command.render_long_help().to_string();
+        let texts = [
+            "\nSeveral nodes:\n",
+            " --store <",
+            " --limits <",
+            " --nodes <",
+        ];
+        let shown = texts.map(|text| help.contains(text));
+        assert_eq!(shown, [shown[0]; 4], "{words}: {help}");
+        showing.extend(shown[0].then_some(words));
+    }
+    assert_eq!(showing, ["", " migrate", " move", " check", " doctor"]);
+}
+
+#[test]
 fn flags_of_the_service_stand_under_headings() {
     let command = command();
     let others = ["help", "version", "data_dir"];
