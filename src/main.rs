@@ -1,8 +1,8 @@
-//! The program: parses the command line, then serves or runs an operator's command.
+//! The program: parses the command line, then serves or runs an operator's command. The library polls the
+//! futures: polled here, their code would be in the program twice.
 
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 use landing_api::adapters::listener::passed_sockets;
 use landing_api::adapters::system::{SystemClock, check_threads, write_to_pipe};
@@ -13,16 +13,11 @@ use landing_api::http::endpoints;
 use landing_api::metrics::{LastError, Metrics};
 use landing_api::ports::Clock as _;
 use landing_api::telemetry;
-use landing_api::wiring::stores::Stores;
 use tikv_jemallocator::Jemalloc;
-use tokio::runtime::Runtime;
 use tracing::Level;
 
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
-
-/// Longest delay of the exit by a DNS lookup.
-const LOOK_UP_GRACE: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
     match Invocation::load(std::env::args_os()) {
@@ -45,19 +40,9 @@ fn main() -> ExitCode {
 /// Runs an operator's command.
 fn operate(command: Command, form: OutputForm, args: &Args) -> ExitCode {
     let log = telemetry::init(Level::WARN, false, |_text| {});
-    let ended = Runtime::new()
-        .map_err(CommandError::from)
-        .and_then(|runtime| {
-            let ended = runtime.block_on(cli::run(command, form, args));
-            // A thread may still be reading standard input.
-            runtime.shutdown_background();
-            ended
-        });
+    let ended = cli::run(command, form, args);
     drop(log);
-    match ended {
-        Ok(done) => ExitCode::from(done.status()),
-        Err(error) => report(error),
-    }
+    ended.map_or_else(report, |done| ExitCode::from(done.status()))
 }
 
 /// Prints why a command failed, and returns the exit status.
@@ -86,24 +71,13 @@ fn serve(args: &Args) -> ExitCode {
         warned.last_error.set(LastError { at, text });
     };
     let log = telemetry::init(args.log_level, is_json, on_warning);
-    let ended = Runtime::new().map_err(Into::into).and_then(|runtime| {
-        let mut stores = Stores::default();
-        let ended = runtime.block_on(serve_until_stopped(args, passed, metrics, &mut stores));
-        // Dropping the runtime would wait for every thread with a DNS lookup.
-        runtime.shutdown_timeout(LOOK_UP_GRACE);
-        // After the last task, which may have charged or stored something.
-        let closed = stores.close().map_err(ServeError::from);
-        ended.and(closed)
-    });
+    let ended = serve_until_stopped(args, passed, metrics);
     if ended.is_ok() {
         tracing::info!(log.dropped = log.dropped_lines(), "stopped");
     }
     // The log goes first, so that the error is the last line.
     write_to_pipe(move || drop(log));
-    match ended {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => failed(is_json, error),
-    }
+    ended.map_or_else(|error| failed(is_json, error), |()| ExitCode::SUCCESS)
 }
 
 /// Prints the error and returns the exit status.

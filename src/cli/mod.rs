@@ -33,6 +33,8 @@ mod store;
 
 use std::path::Path;
 
+use tokio::runtime::Runtime;
+
 use crate::config::{
     self, Args, AskingCommand, Command, ContactsCommand, LedgerCommand, OutputForm,
 };
@@ -48,7 +50,15 @@ use self::signals::unless_interrupted;
 ///
 /// # Errors
 /// [`CommandError`] when the command did nothing of what was asked.
-pub async fn run(command: Command, form: OutputForm, args: &Args) -> Result<Done, CommandError> {
+pub fn run(command: Command, form: OutputForm, args: &Args) -> Result<Done, CommandError> {
+    let runtime = Runtime::new()?;
+    let ended = runtime.block_on(done(command, form, args));
+    // A thread may still be reading standard input.
+    runtime.shutdown_background();
+    ended
+}
+
+async fn done(command: Command, form: OutputForm, args: &Args) -> Result<Done, CommandError> {
     match command {
         Command::Asked(command) => ask(command, form, args).await,
         Command::Backup { file, force } => {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::UnixListener;
+use tokio::runtime::Runtime;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -52,6 +53,9 @@ const MODEL_DRAIN_DEADLINE: Duration = Duration::from_secs(80);
 /// Maximum time to remove the commands' socket at the stop.
 const REMOVAL_DEADLINE: Duration = Duration::from_secs(1);
 
+/// Longest delay of the exit by a DNS lookup.
+const LOOK_UP_GRACE: Duration = Duration::from_secs(1);
+
 /// Why the service does not run.
 #[derive(Debug)]
 pub enum ServeError {
@@ -67,12 +71,27 @@ impl<E: Error + 'static> From<E> for ServeError {
     }
 }
 
-/// Serves until asked to stop, on the sockets that were `passed` if there are any. Stores to close afterwards
-/// are put into `stores`. Opening them blocks the thread: no request is served at that time.
+/// Serves until asked to stop, on the sockets that were `passed` if there are any.
 ///
 /// # Errors
 /// [`ServeError`] when something that the service needs is unavailable.
-pub async fn serve_until_stopped(
+pub fn serve_until_stopped(
+    args: &Args,
+    passed: PassedSockets,
+    metrics: Arc<Metrics>,
+) -> Result<(), ServeError> {
+    let runtime = Runtime::new()?;
+    let mut stores = Stores::default();
+    let ended = runtime.block_on(serve_from(args, passed, metrics, &mut stores));
+    // Dropping the runtime would wait for every thread with a DNS lookup.
+    runtime.shutdown_timeout(LOOK_UP_GRACE);
+    // After the last task, which may have charged or stored something.
+    let closed = stores.close().map_err(ServeError::from);
+    ended.and(closed)
+}
+
+/// Serves from `stores`, which it opens. That blocks the thread: no request is served at that time.
+async fn serve_from(
     args: &Args,
     passed: PassedSockets,
     metrics: Arc<Metrics>,

@@ -33,7 +33,7 @@ redis::           | adapters/cluster/redis/
 hyper::           | http/ operator/ adapters/model/openai/ adapters/outbound/ adapters/tls/acme/conversation.rs
 serde             | http/ operator/ adapters/ site/ config/ cli/
 clap::            | config/ cli/output.rs
-tokio::           | http/ operator/ adapters/ cli/ main.rs metrics/workers.rs telemetry.rs
+tokio::           | http/ operator/ adapters/ cli/ metrics/workers.rs telemetry.rs
 SystemTime::now   | adapters/system.rs
 std::fs           | adapters/ metrics/process.rs
 std::env          | main.rs wiring/ config/mod.rs cli/check.rs cli/serve.rs cli/settings.rs

@@ -24,7 +24,7 @@ const ROOMS: [(&str, usize); 23] = [
     ("domain", 2_380),
     ("http", 5_400),
     ("lib.rs", 14),
-    ("main.rs", 99),
+    ("main.rs", 76),
     ("metrics", 405),
     ("operator", 1_730),
     ("operator/page", 860),
