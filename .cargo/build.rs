@@ -5,7 +5,7 @@ use std::env::var;
 use std::process::Command;
 
 fn main() {
-    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=.cargo/build.rs");
     // Built for this machine: another one's C library is unknown.
     let is_for_here = var("TARGET") == var("HOST");
     let is_release = var("PROFILE").is_ok_and(|profile| profile == "release");
