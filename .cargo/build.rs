@@ -15,7 +15,7 @@ fn main() {
     }
 }
 
-/// Whether the C library loads such a program: glibc does since 2.36.
+/// True if the C library loads such a program, as glibc does since 2.36.
 fn unpacks_relocations() -> bool {
     let found = Command::new("getconf").arg("GNU_LIBC_VERSION").output();
     let minor = found.ok().and_then(|found| {

@@ -550,6 +550,14 @@ fn model_parameters_are_json_one_a_flag_or_a_line_of_a_variable() {
 }
 
 /// Every command with its words.
+fn all_commands() -> Vec<(String, clap::Command)> {
+    let mut root = command();
+    root.build();
+    let mut found = Vec::new();
+    commands(&root, "landing-api", &mut found);
+    found
+}
+
 fn commands(command: &clap::Command, words: &str, found: &mut Vec<(String, clap::Command)>) {
     found.push((words.to_owned(), command.clone()));
     for inner in command
@@ -562,10 +570,7 @@ fn commands(command: &clap::Command, words: &str, found: &mut Vec<(String, clap:
 
 #[test]
 fn help_fits_80_columns_and_every_command_has_a_description_of_its_own_and_an_example() {
-    let mut root = command();
-    root.build();
-    let mut found = Vec::new();
-    commands(&root, "landing-api", &mut found);
+    let found = all_commands();
     assert!(found.len() > 20, "{}", found.len());
     let mut seen = HashMap::new();
     for (words, mut command) in found {
@@ -586,12 +591,8 @@ fn help_fits_80_columns_and_every_command_has_a_description_of_its_own_and_an_ex
 
 #[test]
 fn only_commands_that_need_the_flags_of_several_nodes_show_them() {
-    let mut root = command();
-    root.build();
-    let mut found = Vec::new();
-    commands(&root, "", &mut found);
     let mut showing = Vec::new();
-    for (words, mut command) in found {
+    for (words, mut command) in all_commands() {
         let help = command.render_long_help().to_string();
         let texts = [
             "\nSeveral nodes:\n",
@@ -603,7 +604,8 @@ fn only_commands_that_need_the_flags_of_several_nodes_show_them() {
         assert_eq!(shown, [shown[0]; 4], "{words}: {help}");
         showing.extend(shown[0].then_some(words));
     }
-    assert_eq!(showing, ["", " migrate", " move", " check", " doctor"]);
+    let expected = ["", " migrate", " move", " check", " doctor"];
+    assert_eq!(showing, expected.map(|words| format!("landing-api{words}")));
 }
 
 #[test]
