@@ -234,13 +234,14 @@ impl Browser {
         self.until(&format!("{text}?.includes({part})")).await;
     }
 
+    /// Waits for it, for a page may still be loading or an element not yet be defined.
     pub(crate) async fn find(&self, selector: &str) -> Element {
         if !selector.contains(">>>") {
-            // It waits for a page that is being loaded.
             return self.client.find(selector).await;
         }
-        let found = self.element(&format!("find({})", json!(selector))).await;
-        found.unwrap_or_else(|| panic!("{selector} is not there"))
+        let found = format!("find({})", json!(selector));
+        self.until(&found).await;
+        self.element(&found).await.expect("it was there")
     }
 
     /// The element that `expression` gives, if it gives one.

@@ -111,6 +111,7 @@ async fn what_something_between_says_is_told_in_our_words() {
             ("/developers", MINT, KEY_STATUS),
         ] {
             visit.goto(path).await;
+            page.find(button).await;
             page.intercept(&answer).await;
             page.run("for (const field of all('landing-newsletter >>> #email')) field.value = 'a'")
                 .await;
