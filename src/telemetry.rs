@@ -25,7 +25,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer, fmt, registry};
 
 use crate::adapters::system::SystemClock;
-use crate::domain::printable;
+use crate::domain::{panic_message, printable};
 use crate::ports::Clock as _;
 
 /// Most unwritten lines: those of a pause at the highest load.
@@ -142,10 +142,7 @@ fn log_panic(panic: &PanicHookInfo<'_>) {
     let backtrace = Backtrace::capture();
     let backtrace = (backtrace.status() == BacktraceStatus::Captured).then_some(backtrace);
     let backtrace = backtrace.as_ref().map(tracing::field::display);
-    let payload = panic.payload();
-    let text = payload.downcast_ref::<String>().map(String::as_str);
-    let message = text.or_else(|| payload.downcast_ref::<&str>().copied());
-    let message = message.unwrap_or("no message");
+    let message = panic_message(panic.payload());
     tracing::error!(location, backtrace, "panicked: {message}");
 }
 
@@ -206,8 +203,9 @@ fn text_line<S, N>(
 ) -> std::fmt::Result {
     let mut line = LineBuffer(String::with_capacity(LINE_BYTES));
     line.0 += &SystemClock.now().to_rfc3339();
-    // Writing to a `String` cannot fail.
-    let _ = write!(line.0, " {:>5}", event.metadata().level());
+    let level = event.metadata().level().as_str();
+    line.0
+        .extend([if level.len() < 5 { "  " } else { " " }, level]);
     event.record(&mut line);
     line.0.push('\n');
     writer.write_str(&line.0)
@@ -219,22 +217,30 @@ type TextLine<S, N> = fn(&FmtContext<'_, S, N>, Writer<'_>, &Event<'_>) -> std::
 /// A line while its fields are added.
 struct LineBuffer(String);
 
-impl Visit for LineBuffer {
-    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+impl LineBuffer {
+    fn begin(&mut self, field: &Field) {
         self.0.push(' ');
         if field.name() != "message" {
             self.0 += field.name();
             self.0.push('=');
         }
+    }
+}
+
+impl Visit for LineBuffer {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        self.begin(field);
+        // Writing to a `String` cannot fail.
         let _ = write!(self.0, "{value:?}");
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
         let is_plain = |byte| matches!(byte, b' '..=b'~') && !br#""\"#.contains(&byte);
-        match value.bytes().all(is_plain) {
-            true => self.record_debug(field, &format_args!("\"{value}\"")),
-            false => self.record_debug(field, &value),
+        if !value.bytes().all(is_plain) {
+            return self.record_debug(field, &value);
         }
+        self.begin(field);
+        self.0.extend(["\"", value, "\""]);
     }
 }
 

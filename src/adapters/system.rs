@@ -116,10 +116,8 @@ pub fn check_threads() -> io::Result<()> {
     });
     started.map_err(|error| {
         let wanted = "raise the limit on processes (ulimit -u, TasksMax=, pids.max)";
-        io::Error::new(
-            error.kind(),
-            format!("cannot start {count} threads: {error}; {wanted}"),
-        )
+        let text = format!("cannot start {count} threads: {error}; {wanted}");
+        io::Error::new(error.kind(), text)
     })
 }
 

@@ -273,10 +273,8 @@ fn without_secrets(mut error: clap::Error) -> clap::Error {
         .get_arguments()
         .filter(|arg| arg.is_hide_env_values_set());
     if secret.any(|arg| arg.get_long() == long) {
-        error.insert(
-            ContextKind::InvalidValue,
-            ContextValue::String("(hidden)".to_owned()),
-        );
+        let hidden = ContextValue::String("(hidden)".to_owned());
+        error.insert(ContextKind::InvalidValue, hidden);
     }
     error
 }

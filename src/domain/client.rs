@@ -106,15 +106,15 @@ impl Client {
 
     /// Its network.
     pub const fn network_subject(&self) -> Subject<'static> {
-        Subject::Network(self.network_hash)
+        Subject::Hash(self.network_hash)
     }
 }
 
 /// The unit that a policy counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Subject<'a> {
-    /// A network, by its hash ([`Network::hashed`]).
-    Network([u8; 16]),
+    /// A network, by its hash ([`Network::hashed`]); or a new visitor, by a random one.
+    Hash([u8; 16]),
     /// A credential.
     Credential(&'a Fingerprint),
     /// A network together with an address signed up from it.
@@ -122,7 +122,7 @@ pub enum Subject<'a> {
     /// The mailbox of an address ([`EmailAddress::mailbox`]).
     Mailbox(&'a EmailAddress),
     /// A visitor of the assistant.
-    Visitor(&'a QuotaToken),
+    Visitor(QuotaToken),
     /// A network's group: its IPv4 /24 or IPv6 /48.
     Prefix(Network),
     /// All requests together.
@@ -133,7 +133,7 @@ impl Subject<'_> {
     /// A keyed hash. Equal subjects have equal hashes, and it reveals nothing else.
     pub fn hashed(&self, key: &MacKey) -> [u8; 16] {
         match self {
-            Self::Network(hash) => *hash,
+            Self::Hash(hash) => *hash,
             Self::Credential(fingerprint) => key.hash16(&[b"credential", fingerprint.as_bytes()]),
             Self::SignUp(network, email) => {
                 key.hash16(&[b"sign-up", network.as_bytes(), email.as_str().as_bytes()])
@@ -257,15 +257,15 @@ mod tests {
         let fingerprint = Fingerprint::from_bytes([3; 32]);
         let token = QuotaToken::from_bytes([4; 16]);
         let subjects = [
-            Subject::Network(net.hashed(&secret)),
-            Subject::Network(network("192.0.2.2").hashed(&secret)),
-            Subject::Network(Network::Unknown.hashed(&secret)),
+            Subject::Hash(net.hashed(&secret)),
+            Subject::Hash(network("192.0.2.2").hashed(&secret)),
+            Subject::Hash(Network::Unknown.hashed(&secret)),
             Subject::Prefix(net),
             Subject::Credential(&fingerprint),
             Subject::SignUp(net, &email),
             Subject::SignUp(net, &other),
             Subject::SignUp(Network::Unknown, &email),
-            Subject::Visitor(&token),
+            Subject::Visitor(token),
             Subject::Everyone,
         ];
         let mut seen = std::collections::HashSet::new();

@@ -8,7 +8,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
+use data_encoding::HEXLOWER_PERMISSIVE;
 
 use super::client::{LimitKey, Network};
 use super::contact::{Contact, OriginHash};
@@ -50,7 +50,7 @@ impl Pseudonym {
 
 impl fmt::Display for Pseudonym {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&HEXLOWER.encode(&self.0))
+        write!(f, "{:08x}", u32::from_be_bytes(self.0))
     }
 }
 
@@ -163,7 +163,7 @@ mod tests {
                 Pseudonym::of_key(&keys, key, now)
             };
             let is_of_networks = policy.counted_by() == CountedBy::Network;
-            let of_network = named(Subject::Network(net.hashed(&keys.limiter)));
+            let of_network = named(Subject::Hash(net.hashed(&keys.limiter)));
             assert_eq!(of_network, is_of_networks.then_some(ours), "{policy:?}");
             assert_ne!(named(Subject::Credential(&fingerprint)), Some(ours));
         }
@@ -180,7 +180,7 @@ mod tests {
         let name = |address: &str, at| {
             Pseudonym::new(&keys, network(address).hashed(&keys.limiter), at).to_string()
         };
-        let subject = |network: Network| Subject::Network(network.hashed(&keys.limiter));
+        let subject = |network: Network| Subject::Hash(network.hashed(&keys.limiter));
         let by_network = subject(network("192.0.2.1"));
         for (text, is_found) in [
             ("192.0.2.1".to_owned(), true),
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn what_names_no_client_is_told_what_does() {
         let keys = keys();
-        let net = Subject::Network(network("192.0.2.1").hashed(&keys.limiter));
+        let net = Subject::Hash(network("192.0.2.1").hashed(&keys.limiter));
         let check = |text: &str, part: &str| {
             let error = SoughtSigner::parse(text, &keys).unwrap_err();
             assert!(error.contains(part), "{text}: {error}");

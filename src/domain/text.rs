@@ -1,5 +1,6 @@
 //! Texts of bounded length, counted in Unicode scalar values.
 
+use std::any::Any;
 use std::borrow::Cow;
 
 /// A text of 1 to `MAX` Unicode scalar values, unchanged.
@@ -45,6 +46,13 @@ pub fn printable<'a>(text: &'a str, kept: &[char]) -> Cow<'a, str> {
         c => format!("\\u{:04x}", u32::from(c)),
     });
     Cow::Owned(spelled.collect())
+}
+
+/// The message of a panic.
+pub fn panic_message(payload: &(dyn Any + Send)) -> &str {
+    let owned = payload.downcast_ref().map(String::as_str);
+    let message = owned.or_else(|| payload.downcast_ref().copied());
+    message.unwrap_or("no message")
 }
 
 /// The part of `text` under the line `heading`, up to the next line that begins with `#`; empty if there is none.

@@ -72,10 +72,8 @@ pub struct Window {
 impl Window {
     /// A window of stored buckets. They are sorted; empty ones are dropped.
     pub fn from_buckets(buckets: impl IntoIterator<Item = Bucket>) -> Self {
-        let mut buckets: SmallVec<[Bucket; 1]> = buckets
-            .into_iter()
-            .filter(|bucket| bucket.count > 0)
-            .collect();
+        let counting = buckets.into_iter().filter(|bucket| bucket.count > 0);
+        let mut buckets: SmallVec<[Bucket; 1]> = counting.collect();
         buckets.sort_by_key(|bucket| bucket.newest);
         let counted = total(&buckets);
         Self { buckets, counted }
@@ -147,12 +145,9 @@ impl Window {
         let now = self.advance(quota, now);
         // The clock may have been set back since: the admission was then clamped to `now`.
         let admitted = admitted.min(now);
-        let found = self
-            .buckets
-            .iter_mut()
-            .enumerate()
-            .find(|(_, bucket)| bucket.newest >= admitted)
-            .filter(|(_, bucket)| shares_bucket(admitted, quota, bucket.newest));
+        let mut buckets = self.buckets.iter_mut().enumerate();
+        let found = buckets.find(|(_, bucket)| bucket.newest >= admitted);
+        let found = found.filter(|(_, bucket)| shares_bucket(admitted, quota, bucket.newest));
         if let Some((index, bucket)) = found {
             bucket.count -= 1;
             self.counted -= 1;
@@ -177,11 +172,8 @@ impl Window {
             });
             self.counted = total(&self.buckets);
         }
-        let expired = self
-            .buckets
-            .iter()
-            .take_while(|bucket| has_expired(bucket.newest, quota, now))
-            .count();
+        let is_expired = |bucket: &&Bucket| has_expired(bucket.newest, quota, now);
+        let expired = self.buckets.iter().take_while(is_expired).count();
         if expired > 0 {
             self.counted -= total(self.buckets.get(..expired).unwrap_or_default());
             self.buckets.drain(..expired);

@@ -8,7 +8,7 @@ use hyper::{HeaderMap, Method};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::domain::{Client, Language, QuotaToken, Timestamp};
+use crate::domain::{Client, Language, QuotaToken, Subject, Timestamp};
 use crate::ports::random;
 
 use crate::http::peer::Peer;
@@ -85,19 +85,24 @@ impl RequestContext {
     /// The visitor that the quota cookie names, or a new one. `None` for a program, which presents a credential in its
     /// place.
     pub(crate) fn visitor(&self) -> Option<QuotaToken> {
-        self.visitor_or(|| random(&*self.app().entropy))
+        let is_program = self.client.credential.is_some();
+        let new = || QuotaToken::from_bytes(random(&*self.app().entropy));
+        self.known_visitor().or_else(|| (!is_program).then(new))
     }
 
-    /// The same for a look at the quota, which charges nothing: the id of the request serves as that of a new visitor.
-    pub(crate) fn quota_visitor(&self) -> Option<QuotaToken> {
-        self.visitor_or(|| self.id.0.into_bytes())
+    /// The subject of a look at the quota, which charges nothing: a new visitor is counted by the id of the request.
+    pub(crate) fn quota_subject(&self) -> Subject<'_> {
+        match (self.known_visitor(), self.client.credential) {
+            (Some(visitor), _) => Subject::Visitor(visitor),
+            (None, Some(_)) => self.client.subject(),
+            (None, None) => Subject::Hash(self.id.0.into_bytes()),
+        }
     }
 
-    fn visitor_or(&self, new: impl FnOnce() -> [u8; 16]) -> Option<QuotaToken> {
-        let (app, is_program) = (self.app(), self.client.credential.is_some());
-        let (is_https, key) = (app.settings.is_https(), &app.secrets.quota_token);
-        let new = || (!is_program).then(|| QuotaToken::from_bytes(new()));
-        identity::visitor(self.headers(), is_https, key).or_else(new)
+    fn known_visitor(&self) -> Option<QuotaToken> {
+        let app = self.app();
+        let is_https = app.settings.is_https();
+        identity::visitor(self.headers(), is_https, &app.secrets.quota_token)
     }
 
     /// Resolves once nobody waits for the head of the response.

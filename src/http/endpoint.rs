@@ -13,7 +13,7 @@ use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::{Decision, macros::names};
+use crate::domain::{Decision, macros::names, panic_message};
 use crate::site::tools::Tool;
 
 use crate::http::{Code, Problem, Reply, RequestContext};
@@ -160,12 +160,7 @@ impl Endpoint {
 
 /// The problem of a panic.
 pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Problem {
-    let message = panic
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("panic without a message");
-    Problem::fault(format!("panicked: {message}"))
+    Problem::fault(format!("panicked: {}", panic_message(panic)))
 }
 
 /// Awaits `future` and catches its panic. State shared by requests is behind locks that a panic releases, or

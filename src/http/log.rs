@@ -36,7 +36,7 @@ impl Exchange {
         if (is_refused || (is_free && !is_fault)) && !self.is_admitted() {
             return;
         }
-        let (id, duration_ms) = (self.context.id, milliseconds(duration));
+        let (id, duration_ms) = (self.context.id.0, milliseconds(duration));
         let (method, route, client) = (self.method(), self.route.path, self.client());
         let bytes = response.body().size_hint().exact();
         let code = problem.map(|problem| problem.code.as_str());
@@ -63,7 +63,7 @@ impl Exchange {
         let metrics = &self.context.app().metrics;
         metrics.record_request(endpoint, None, duration);
         if self.is_admitted() {
-            let (id, duration_ms) = (self.context.id, milliseconds(duration));
+            let (id, duration_ms) = (self.context.id.0, milliseconds(duration));
             let (method, route, client) = (self.method(), self.route.path, self.client());
             tracing::info!(
                 request.id = %id, endpoint, method, route, duration_ms, client, "client hung up"

@@ -19,7 +19,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Either};
 use hyper::body::{Body, Bytes};
 use hyper::header::{ALLOW, CACHE_CONTROL, CONNECTION, HeaderValue, STRICT_TRANSPORT_SECURITY};
@@ -160,14 +159,9 @@ impl Exchange {
             return Ok(Step::Admitted(endpoint));
         }
         self.check_version_and_origin(endpoint)?;
-        let mut future = match endpoint.run(endpoint.handler, &self.context, Bytes::new()) {
-            Handled::Now(outcome) => return outcome.map(Step::Done),
-            Handled::Later(future) => future,
-        };
-        // Stores in this process answer the first time they are asked.
-        match future.as_mut().now_or_never() {
-            Some(outcome) => outcome.map(Step::Done),
-            None => Ok(Step::Handled(endpoint, Handled::Later(future))),
+        match endpoint.run(endpoint.handler, &self.context, Bytes::new()) {
+            Handled::Now(outcome) => outcome.map(Step::Done),
+            later @ Handled::Later(_) => Ok(Step::Handled(endpoint, later)),
         }
     }
 
@@ -182,7 +176,8 @@ impl Exchange {
             Step::Done(reply) => return Ok(reply),
             Step::Handled(endpoint, handled) => (endpoint, Some(handled)),
             Step::Admitted(endpoint) => (endpoint, None),
-            Step::Unadmitted => (self.authenticate_and_charge().await?, None),
+            // Boxed, because few requests have one: it would make the future of all others twice as large.
+            Step::Unadmitted => (Box::pin(self.authenticate_and_charge()).await?, None),
         };
         let outcome = match handled {
             Some(handled) => handled.outcome_within(endpoint.deadline).await,
@@ -297,7 +292,7 @@ impl Exchange {
         let written = || self.write(service, outcome, duration);
         let response = catch_unwind(AssertUnwindSafe(written)).unwrap_or_else(|panic| {
             let (context, cause) = (&self.context, panicked(&*panic).cause.unwrap_or_default());
-            tracing::error!(request.id = %context.id, %cause, "a request was not answered as it should be");
+            tracing::error!(request.id = %context.id.0, %cause, "a request was not answered as it should be");
             render::fault(&context.app().settings.base_url, context.id, context.is_head())
         });
         let metrics = &self.context.app().metrics;

@@ -34,13 +34,13 @@ pub trait RateLimiter: Send + Sync {
         false
     }
 
-    /// The refusal of `charge`, if it is known without asking another process.
-    fn known_refusal(&self, _charge: &Charge<'_>, _now: Timestamp) -> Option<Decision> {
-        None
-    }
-
     /// The standing of the policies. Charges nothing.
     async fn peek(&self, charges: &[Charge<'_>], now: Timestamp) -> Result<Decision, LimiterError>;
+
+    /// Like `peek`, without waiting. `None` if the limiter has to ask another process.
+    fn peek_now(&self, _charges: &[Charge<'_>], _now: Timestamp) -> Option<Decision> {
+        None
+    }
 
     /// Removes exactly the entries that `receipt` names, unless they have expired, and returns the
     /// standing of their policies afterwards.

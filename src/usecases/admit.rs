@@ -69,7 +69,12 @@ pub fn door_charges<'a>(meter: Meter<'a>, client: &Client) -> Charges<'a> {
 /// before a credential is looked up, so that a networked store isn't queried for endless made-up ones.
 pub fn known_refusal(meter: Meter<'_>, now: Timestamp, client: &Client) -> Option<Decision> {
     let charges = network_charges(meter, client);
-    meter.limiter.known_refusal(charges.first()?, now)
+    let peeked = meter.limiter.peek_now(&charges, now)?;
+    let mut standing = *peeked.standings().first()?;
+    standing.is_violated = standing.remaining() == 0;
+    let mut decision = Decision::default();
+    decision.push(standing);
+    decision.is_refused().then_some(decision)
 }
 
 /// The charges of a request to the client's network alone.

@@ -1,7 +1,7 @@
 //! Asking the landing assistant, within the visitor's quota.
 
 use crate::domain::{
-    Client, Conversation, Decision, PolicyName, Question, QuotaToken, Subject, Timestamp,
+    Client, Conversation, Decision, Network, PolicyName, Question, QuotaToken, Subject, Timestamp,
 };
 use crate::metrics::{Counter, LastError};
 use crate::ports::{
@@ -70,7 +70,7 @@ pub struct Turn {
 }
 
 /// The limiter's subject: the visitor, or the client if that is a program, which keeps no cookies.
-fn subject<'a>(visitor: Option<&'a QuotaToken>, client: &'a Client) -> Subject<'a> {
+pub fn subject(visitor: Option<QuotaToken>, client: &Client) -> Subject<'_> {
     visitor.map_or_else(|| client.subject(), Subject::Visitor)
 }
 
@@ -84,13 +84,13 @@ pub async fn begin_turn(
     client: &Client,
     visitor: Option<QuotaToken>,
 ) -> Result<Turn, ChatError> {
-    let meter = assistant.meter;
+    let (meter, subject) = (assistant.meter, subject(visitor, client));
     let not_started = &meter.metrics.model.not_started;
     let permit = match (assistant.model.reserve(), assistant.fallback) {
         (Err(error), None) => {
             not_started.increase();
             return Err(ChatError::Model {
-                decision: remaining_turns(meter, now, client, visitor).await?,
+                decision: remaining_turns(meter, now, client.network, subject).await?,
                 charged: None,
                 error,
             });
@@ -98,7 +98,7 @@ pub async fn begin_turn(
         (permit, _) => permit,
     };
     let mut subjects = vec![
-        (PolicyName::Assistant, subject(visitor.as_ref(), client)),
+        (PolicyName::Assistant, subject),
         (PolicyName::AssistantIp, client.network_subject()),
     ];
     if assistant.model.is_metered() {
@@ -206,17 +206,28 @@ async fn refund(meter: Meter<'_>, charged: Admission, error: &ModelError) -> Dec
     meter.refund(Admission { decision, receipt }).await
 }
 
-/// The visitor's or program's quota and remaining turns. Charges nothing.
+/// The quota and the remaining turns of the subject, in `network`. Charges nothing.
 pub async fn remaining_turns(
     meter: Meter<'_>,
     now: Timestamp,
-    client: &Client,
-    visitor: Option<QuotaToken>,
+    network: Network,
+    subject: Subject<'_>,
 ) -> Result<Decision, LimiterError> {
-    let subjects = [(PolicyName::Assistant, subject(visitor.as_ref(), client))];
-    let charges = meter.charges(client.network, &subjects);
+    let charges = meter.charges(network, &[(PolicyName::Assistant, subject)]);
     let decision = meter.limiter.peek(&charges, now).await?;
     Ok(decision.featuring(PolicyName::Assistant))
+}
+
+/// Like [`remaining_turns`], without waiting. `None` if the limiter is not in this process.
+pub fn remaining_now(
+    meter: Meter<'_>,
+    now: Timestamp,
+    network: Network,
+    subject: Subject<'_>,
+) -> Option<Decision> {
+    let charges = meter.charges(network, &[(PolicyName::Assistant, subject)]);
+    let decision = meter.limiter.peek_now(&charges, now)?;
+    Some(decision.featuring(PolicyName::Assistant))
 }
 
 impl From<ChargeError> for ChatError {

@@ -138,16 +138,19 @@ impl<'a> Meter<'a> {
     /// One charge for each subject under its policy, for a request from `network`. Disabled
     /// policies charge nothing.
     pub fn charges(&self, network: Network, subjects: &[(PolicyName, Subject<'_>)]) -> Charges<'a> {
-        let charges = subjects.iter().filter_map(|&(policy, subject)| {
+        let mut charges = Charges::new();
+        for &(policy, subject) in subjects {
             let is_shared = !matches!(subject, Subject::Everyone);
-            Some(Charge {
-                policy,
-                quota: self.policies.quota(policy)?,
-                key: LimitKey::new(self.key, policy, subject),
-                group: is_shared.then_some((network, self.key)),
-            })
-        });
-        // No request has more charges than fit.
-        charges.take(POLICIES_PER_REQUEST_MAX).collect()
+            if let Some(quota) = self.policies.quota(policy) {
+                // No request has more charges than fit.
+                let _ = charges.try_push(Charge {
+                    policy,
+                    quota,
+                    key: LimitKey::new(self.key, policy, subject),
+                    group: is_shared.then_some((network, self.key)),
+                });
+            }
+        }
+        charges
     }
 }

@@ -541,7 +541,7 @@ impl OneFile {
 pub(crate) fn charge(policy: PolicyName, quota: &str, host: u32) -> Charge<'static> {
     let [_, b, c, d] = host.to_be_bytes();
     let network = Network::V4([10, b, c, d]);
-    let subject = Subject::Network(network.hashed(mac_key()));
+    let subject = Subject::Hash(network.hashed(mac_key()));
     Charge {
         policy,
         quota: quota.parse::<Quota>().unwrap(),

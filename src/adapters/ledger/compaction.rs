@@ -236,10 +236,8 @@ impl Copy {
         writer: impl Deref<Target = LedgerWriter>,
         secret: &str,
     ) -> Result<Self, Flaw> {
-        let (from, number) = (
-            writer.shared.generation(),
-            writer.ledger.head.generation + 1,
-        );
+        let from = writer.shared.generation();
+        let number = writer.ledger.head.generation + 1;
         let (files, path) = (Arc::clone(&writer.ledger.files), writer.ledger.path.clone());
         let bytes = copy_bytes(writer.ledger.length, writer.ledger.sequence, writer.live());
         drop(writer);

@@ -22,7 +22,6 @@ use parking_lot::Mutex;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -39,6 +38,7 @@ use crate::ports::{
 };
 
 pub use self::persistence::{Change, SledWindowStore, WindowStore, WindowStoreError};
+use self::shard::Shard;
 use self::table::{SHARDS, Table, shard_index};
 use self::writer::{StoreHealth, Writer};
 
@@ -182,16 +182,12 @@ impl RateLimiter for SledRateLimiter {
         true
     }
 
-    fn known_refusal(&self, charge: &Charge<'_>, now: Timestamp) -> Option<Decision> {
-        let peeked = self.table.peek(slice::from_ref(charge), now);
-        let standing = peeked.standings().first()?;
-        let mut decision = Decision::default();
-        decision.push(charge.standing(standing.usage, true));
-        (standing.remaining() == 0).then_some(decision)
-    }
-
     async fn peek(&self, charges: &[Charge<'_>], now: Timestamp) -> Result<Decision, LimiterError> {
         Ok(self.table.peek(charges, now))
+    }
+
+    fn peek_now(&self, charges: &[Charge<'_>], now: Timestamp) -> Option<Decision> {
+        Some(self.table.peek(charges, now))
     }
 
     async fn refund(&self, receipt: Receipt, now: Timestamp) -> Result<Decision, LimiterError> {
@@ -207,10 +203,8 @@ impl RateLimiter for SledRateLimiter {
     ) -> Result<Vec<BusyWindow>, LimiterError> {
         let mut busiest = Vec::new();
         for index in 0..SHARDS {
-            let found = self
-                .table
-                .with_shard(index, |shard| shard.counting(policy, quota, now));
-            busiest.extend(found);
+            let counting = |shard: &mut Shard| shard.counting(policy, quota, now);
+            busiest.extend(self.table.with_shard(index, counting));
             BusyWindow::keep_fullest(&mut busiest, most);
             yield_now().await;
         }

@@ -60,7 +60,8 @@ impl Table {
         now: Timestamp,
         admission: &mut Admission,
     ) {
-        let (mut shards, keys) = self.lock_windows(charges);
+        let mut keys = Keys::new();
+        let mut shards = self.lock_windows(charges, &mut keys);
         let has_room = |(charge, key): (&Charge<'_>, &LimitKey)| {
             shard_of(&mut shards, key).has_room(key, charge.quota, now)
         };
@@ -83,7 +84,8 @@ impl Table {
     }
 
     pub(super) fn peek(&self, charges: &[Charge<'_>], now: Timestamp) -> Decision {
-        let (mut shards, keys) = self.lock_windows(charges);
+        let mut keys = Keys::new();
+        let mut shards = self.lock_windows(charges, &mut keys);
         standings(&mut shards, charges, &keys, now, |_, _| false)
     }
 
@@ -126,52 +128,48 @@ impl Table {
         }
     }
 
-    /// Locks the windows that count the charges, and returns their keys: each charge's own;
+    /// Locks the windows that count the charges, and adds their keys to `keys`: each charge's own;
     /// while the table is full, a shared one for a client that has none of its own.
     ///
     /// That is decided behind the locks. Otherwise two concurrent requests of one newcomer could be
     /// counted in different windows.
-    fn lock_windows(&self, charges: &[Charge<'_>]) -> (LockedShards<'_>, Keys) {
+    fn lock_windows(&self, charges: &[Charge<'_>], keys: &mut Keys) -> LockedShards<'_> {
         let mut shards = self.lock(charges.iter().map(|charge| charge.key));
         let mut has_own_window = |charge: &Charge<'_>| {
             charge.group.is_none() || shard_of(&mut shards, &charge.key).contains(&charge.key)
         };
         if !self.is_full() || charges.iter().all(&mut has_own_window) {
-            return (shards, charges.iter().map(|charge| charge.key).collect());
+            keys.extend(charges.iter().map(|charge| charge.key));
+            return shards;
         }
         drop(shards);
-        self.lock_windows_when_full(charges)
+        self.lock_windows_when_full(charges, keys)
     }
 
     #[cold]
-    fn lock_windows_when_full(&self, charges: &[Charge<'_>]) -> (LockedShards<'_>, Keys) {
-        let candidates: ArrayVec<[LimitKey; CANDIDATES], POLICIES_PER_REQUEST_MAX> = charges
-            .iter()
-            .map(|charge| match charge.group {
-                Some((network, key)) => [
-                    charge.key,
-                    LimitKey::new(key, charge.policy, Subject::Prefix(network)),
-                    LimitKey::tagged(charge.policy, OVERFLOW),
-                ],
-                None => [charge.key; CANDIDATES],
-            })
-            .collect();
+    fn lock_windows_when_full(&self, charges: &[Charge<'_>], keys: &mut Keys) -> LockedShards<'_> {
+        let candidates = charges.iter().map(|charge| match charge.group {
+            Some((network, key)) => [
+                charge.key,
+                LimitKey::new(key, charge.policy, Subject::Prefix(network)),
+                LimitKey::tagged(charge.policy, OVERFLOW),
+            ],
+            None => [charge.key; CANDIDATES],
+        });
+        let candidates: ArrayVec<_, POLICIES_PER_REQUEST_MAX> = candidates.collect();
         let mut shards = self.lock(candidates.iter().flatten().copied());
         let is_reserve_full = self.count() >= self.windows_max + (self.windows_max / 16).max(1);
         let mut contains = |key: &LimitKey| shard_of(&mut shards, key).contains(key);
-        let keys = candidates
-            .iter()
-            .map(|&[own, of_group, overflow]| {
-                if contains(&own) {
-                    own
-                } else if !is_reserve_full || contains(&of_group) {
-                    of_group
-                } else {
-                    overflow
-                }
-            })
-            .collect();
-        (shards, keys)
+        keys.extend(candidates.iter().map(|&[own, of_group, overflow]| {
+            if contains(&own) {
+                own
+            } else if !is_reserve_full || contains(&of_group) {
+                of_group
+            } else {
+                overflow
+            }
+        }));
+        shards
     }
 
     /// Locks the shards of `keys`, each once, in ascending order.
@@ -190,11 +188,8 @@ impl Table {
 
     #[allow(clippy::expect_used, reason = "there is a shard for every index")]
     fn lock_shard(&self, index: usize) -> MutexGuard<'_, Shard> {
-        let shard = self
-            .shards
-            .get(index)
-            .expect("there is a shard for every index");
-        shard.lock()
+        let shard = self.shards.get(index);
+        shard.expect("there is a shard for every index").lock()
     }
 }
 
@@ -222,9 +217,8 @@ fn shard_of<'a>(shards: &'a mut LockedShards<'_>, key: &LimitKey) -> &'a mut Sha
     let wanted = shard_index(key);
     let mut shards = shards.iter_mut();
     let found = shards.find(|(index, _)| *index == wanted);
-    found
-        .map(|(_, shard)| &mut **shard)
-        .expect("callers lock the shard of every key they ask for")
+    let (_, shard) = found.expect("callers lock the shard of every key they ask for");
+    shard
 }
 
 /// Ascending with the first bytes of the hash, which follow the policy's tag.

@@ -99,10 +99,8 @@ impl WebhookSender for WebhookClient {
         if self.direct.is_none() {
             insert("contact", contact_name(token));
             if let Some(base_url) = self.base_url.as_ref().filter(|_| email.is_some()) {
-                insert(
-                    "unsubscribe_url",
-                    format!("{base_url}/newsletter/leave/{token}"),
-                );
+                let link = format!("{base_url}/newsletter/leave/{token}");
+                insert("unsubscribe_url", link);
             }
         }
         let (kind, timestamp) = (kind.as_str(), at.to_rfc3339());

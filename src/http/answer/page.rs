@@ -40,12 +40,10 @@ impl WrittenPage<'_> {
         let (title, path) = (self.title, self.path);
         let html = templates.page(self.language, self.layout, title, path, &self.values);
         let html = html.map_err(Problem::fault)?;
+        let language = HeaderValue::from_static(self.language.as_str());
         let mut headers = HeaderMap::from_iter([
             (CONTENT_TYPE, HeaderValue::from_static(HTML)),
-            (
-                CONTENT_LANGUAGE,
-                HeaderValue::from_static(self.language.as_str()),
-            ),
+            (CONTENT_LANGUAGE, language),
             (CACHE_CONTROL, NO_STORE),
             (VARY, HeaderValue::from_static("Accept-Language")),
         ]);
@@ -87,7 +85,7 @@ pub(crate) fn failure_page(
             "text_key": text_key,
             // After how many seconds to try again.
             "wait_s": decision.binding().map_or(0, |standing| standing.reset_s()),
-            "id": context.id.to_string(),
+            "id": context.id.0.to_string(),
         }),
     };
     let mut reply = page.reply(&context.state().templates).ok()?;

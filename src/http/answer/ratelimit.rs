@@ -35,6 +35,8 @@ const LISTED: [&[PolicyName]; 2] = [
 pub struct RateLimitHeaders {
     /// The value of each small number. It has no reference count that all cores would share.
     numbers: Vec<HeaderValue>,
+    /// The value of each policy's limit, likewise.
+    limits: Vec<(Quota, HeaderValue)>,
     /// The policies of [`LISTED`], and the value that lists them. It has no reference count either.
     lists: [(Vec<(PolicyName, Quota)>, HeaderValue); 2],
 }
@@ -45,13 +47,15 @@ impl RateLimitHeaders {
         let counting = |policy: &PolicyName| Some((*policy, policies.quota(*policy)?));
         let prepared = |names: &[PolicyName]| {
             let counting: Vec<_> = names.iter().filter_map(counting).collect();
-            let list: &str = list(counting.iter().copied()).leak();
-            (counting, HeaderValue::from_static(list))
+            let value = fixed(list(counting.iter().copied()));
+            (counting, value)
         };
-        let numbers = (0..PREPARED_NUMBERS).map(|number| number.to_string());
-        let numbers: &str = numbers.collect::<Vec<_>>().join(" ").leak();
+        let limit = |(_, quota): (_, Quota)| (quota, fixed(quota.count().to_string()));
+        let numbers = (0..PREPARED_NUMBERS).map(|number| fixed(number.to_string()));
+        let limits = PolicyName::ALL.iter().filter_map(counting).map(limit);
         Self {
-            numbers: numbers.split(' ').map(HeaderValue::from_static).collect(),
+            numbers: numbers.collect(),
+            limits: limits.collect(),
             lists: LISTED.map(prepared),
         }
     }
@@ -87,7 +91,10 @@ impl RateLimitHeaders {
             // It is long enough for any policy and number.
             let _ = rate_limit.try_extend_from_slice(part);
         }
-        pass(self.number(binding.quota.count().into()));
+        let mut limits = self.limits.iter();
+        let limit = limits.find(|(quota, _)| *quota == binding.quota);
+        let limit = limit.map(|(_, value)| value.clone());
+        pass(limit.unwrap_or_else(|| self.number(binding.quota.count().into())));
         pass(remaining);
         pass(reset_s);
         pass(value(&rate_limit));
@@ -111,6 +118,11 @@ fn list(policies: impl Iterator<Item = (PolicyName, Quota)>) -> String {
         format!("\"{}\";q={count};w={window_s}", policy.as_str())
     };
     policies.map(item).collect::<Vec<_>>().join(", ")
+}
+
+/// A value for the life of the process, which has no reference count.
+fn fixed(text: String) -> HeaderValue {
+    HeaderValue::from_static(text.leak())
 }
 
 fn value(text: &[u8]) -> HeaderValue {

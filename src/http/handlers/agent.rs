@@ -72,7 +72,7 @@ async fn register(context: RequestContext, body: Bytes) -> Result<Reply, Problem
         register_agent(&*app.entropy, app.meter(), context.now, &context.client).await?;
     let registration = &registered.token.registration;
     let client_id = registration.client_id();
-    tracing::info!(request.id = %context.id, agent.client_id = client_id, "an agent registered");
+    tracing::info!(request.id = %context.id.0, agent.client_id = client_id, "an agent registered");
     let token = registered.token.encode(&app.secrets.access_token);
     let expires_at = registered.token.expires_at;
     let response = json!({
@@ -105,11 +105,11 @@ async fn revoke(context: RequestContext, body: Bytes) -> Result<Reply, Problem> 
     let token = errors.finish(token)?;
     match revoke_credential(context.app().credentials(), context.now, token).await? {
         Some(Revoked::Key(record)) => {
-            tracing::info!(request.id = %context.id, key.id = record.id.to_string(), "a key was revoked");
+            tracing::info!(request.id = %context.id.0, key.id = record.id.to_string(), "a key was revoked");
         }
         Some(Revoked::Agent(registration)) => {
             let client_id = registration.client_id();
-            tracing::info!(request.id = %context.id, agent.client_id = client_id, "an agent was revoked");
+            tracing::info!(request.id = %context.id.0, agent.client_id = client_id, "an agent was revoked");
         }
         None => {}
     }

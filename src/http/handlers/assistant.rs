@@ -1,11 +1,12 @@
 //! `POST /api/v1/assistant/chat` answers a visitor, at once or as a stream; `GET` shows the remaining quota.
 //! Both have a legacy alias.
 
+use futures_util::TryFutureExt as _;
 use hyper::StatusCode;
 use hyper::body::Bytes;
 
-use crate::domain::{Conversation, Decision, QuotaToken};
-use crate::http::endpoint::{Handled::Now, later};
+use crate::domain::{Conversation, Decision, QuotaToken, Subject};
+use crate::http::endpoint::{Handled, later};
 use crate::http::request::json;
 use crate::http::request::negotiate::prefers_events;
 use crate::http::{BodyRule, Endpoint, Problem, Reply, RequestContext, Unknown};
@@ -24,7 +25,7 @@ pub(crate) const CHAT: Endpoint = Endpoint {
     body: Some(BodyRule::json(320)),
     deadline: chat_wire::DEADLINE,
     has_effects: true,
-    shows: Some(|context| Box::pin(standing(context.clone(), context.quota_visitor()))),
+    shows: Some(|context| Box::pin(standing(context.clone(), RequestContext::quota_subject))),
     tool: Some((Tool::AskAssistant, |context, arguments| {
         later(ask(context.clone(), arguments))
     })),
@@ -34,16 +35,19 @@ pub(crate) const CHAT: Endpoint = Endpoint {
 pub(crate) const QUOTA: Endpoint = Endpoint {
     name: "assistant.quota",
     paths: PATHS,
-    shows: Some(|context| Box::pin(standing(context.clone(), context.quota_visitor()))),
+    shows: Some(|context| Box::pin(standing(context.clone(), RequestContext::quota_subject))),
     tool: Some((
         Tool::GetAssistantQuota,
         |context, arguments| match json::read_no_members(&arguments) {
-            Ok(()) => later(show_quota(context.clone(), None)),
-            Err(problem) => Now(Err(problem)),
+            Ok(()) => show_quota(context, |context| context.client.subject()),
+            Err(problem) => Handled::Now(Err(problem)),
         },
     )),
-    ..Endpoint::get(|context, _body| later(show_quota(context.clone(), context.quota_visitor())))
+    ..Endpoint::get(|context, _body| show_quota(context, RequestContext::quota_subject))
 };
+
+/// Selects the subject that a request is counted by.
+type SubjectOf = fn(&RequestContext) -> Subject<'_>;
 
 const PATHS: &[&str] = &["/api/v1/assistant/chat", "/api/assistant/chat"];
 
@@ -87,18 +91,18 @@ async fn take_turn(
     }
 }
 
-async fn standing(
-    context: RequestContext,
-    visitor: Option<QuotaToken>,
-) -> Result<Decision, Problem> {
-    let (app, client) = (context.app(), &context.client);
-    Ok(usecase::remaining_turns(app.meter(), app.clock.now(), client, visitor).await?)
+/// Shows the quota; at once, if the limiter is in this process.
+fn show_quota(context: &RequestContext, subject: SubjectOf) -> Handled {
+    let reply = |decision| Reply::ok(&QuotaResponse::of(&decision)).with_decision(decision);
+    let (meter, network) = (context.app().meter(), context.client.network);
+    match usecase::remaining_now(meter, context.now, network, subject(context)) {
+        Some(decision) => Handled::Now(Ok(reply(decision))),
+        None => later(standing(context.clone(), subject).map_ok(reply)),
+    }
 }
 
-async fn show_quota(
-    context: RequestContext,
-    visitor: Option<QuotaToken>,
-) -> Result<Reply, Problem> {
-    let decision = standing(context, visitor).await?;
-    Ok(Reply::ok(&QuotaResponse::of(&decision)).with_decision(decision))
+async fn standing(context: RequestContext, subject: SubjectOf) -> Result<Decision, Problem> {
+    let (app, network) = (context.app(), context.client.network);
+    let (now, subject) = (app.clock.now(), subject(&context));
+    Ok(usecase::remaining_turns(app.meter(), now, network, subject).await?)
 }

@@ -56,7 +56,8 @@ pub(super) async fn take_turn(
         Err(cause) => {
             let detail = "Too many questions from this network are being answered at once.";
             let problem = Problem::new(Code::ModelUnavailable, detail).because(cause);
-            let turns = usecase::remaining_turns(app.meter(), context.now, client, visitor);
+            let subject = usecase::subject(visitor, client);
+            let turns = usecase::remaining_turns(app.meter(), context.now, client.network, subject);
             return Err(problem.with_decision(turns.await?));
         }
     };

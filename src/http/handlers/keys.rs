@@ -45,7 +45,7 @@ async fn issue(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
         label,
     )
     .await?;
-    tracing::info!(request.id = %context.id, key.id = issued.record.id.to_string(), "a key was issued");
+    tracing::info!(request.id = %context.id.0, key.id = issued.record.id.to_string(), "a key was issued");
     let quota = app.settings.policies.quota(PolicyName::Default);
     let response = json!({
         "api_key": issued.key.expose(),

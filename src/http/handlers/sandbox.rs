@@ -35,7 +35,7 @@ fn echo(context: &RequestContext, body: &[u8]) -> Result<Reply, Problem> {
     let shown = |name: HeaderName| {
         let values = context.headers().get_all(name).into_iter();
         let values = values.map(|value| String::from_utf8_lossy(value.as_bytes()));
-        let values: Vec<_> = values.filter(|_| echo_headers).collect();
+        let values: Vec<_> = values.collect();
         (!values.is_empty()).then(|| values.join(", "))
     };
     Ok(Reply::ok(&SandboxEchoResponse {
@@ -44,8 +44,8 @@ fn echo(context: &RequestContext, body: &[u8]) -> Result<Reply, Problem> {
         version: VERSION,
         echo: message.as_str(),
         received_at: context.now.to_rfc3339(),
-        request_accept: shown(ACCEPT),
-        request_user_agent: shown(USER_AGENT),
+        request_accept: echo_headers.then(|| shown(ACCEPT)).flatten(),
+        request_user_agent: echo_headers.then(|| shown(USER_AGENT)).flatten(),
     }))
 }
 

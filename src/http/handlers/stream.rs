@@ -144,7 +144,7 @@ fn log_end(
         (Ok(()), None) => "answered",
         (Ok(()), Some(problem)) => {
             tracing::warn!(
-                request.id = %context.id,
+                request.id = %context.id.0,
                 endpoint,
                 duration_ms,
                 outcome = "failed",
@@ -155,5 +155,5 @@ fn log_end(
             return;
         }
     };
-    tracing::info!(request.id = %context.id, endpoint, duration_ms, outcome, "stream ended");
+    tracing::info!(request.id = %context.id.0, endpoint, duration_ms, outcome, "stream ended");
 }

@@ -136,7 +136,10 @@ pub(crate) fn check_media_type(
         return Ok(());
     }
     let is_right = match headers.get(CONTENT_TYPE) {
-        Some(_) => media_types.iter().any(|kind| is_of_type(headers, kind)),
+        // Most name it plainly.
+        Some(value) => media_types
+            .iter()
+            .any(|kind| value == *kind || is_of_type(headers, kind)),
         None => is_ours,
     };
     if is_right {

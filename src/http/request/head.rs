@@ -96,10 +96,8 @@ fn host_fault(parts: &Parts, host: Option<&[u8]>, base_url: &str) -> Option<&'st
 fn is_same(parts: &Parts, host: &[u8], authority: &str) -> bool {
     let scheme = parts.uri.scheme_str().unwrap_or("https");
     let host = String::from_utf8_lossy(host);
-    is_same_origin(
-        &format!("{scheme}://{host}"),
-        &format!("{scheme}://{authority}"),
-    )
+    let origin = |authority: &str| format!("{scheme}://{authority}");
+    is_same_origin(&origin(&host), &origin(authority))
 }
 
 /// True if `base_url`, which has no path, is that of `host`. Most requests name it, so it needs no parsing.

@@ -252,7 +252,8 @@ impl<'a> JsonObject<'a> {
         let (_, raw) = self.members.remove(at);
         Some(JsonValue {
             text: raw.get(),
-            pointer: member_pointer(&self.pointer, name),
+            // Our names need no escapes.
+            pointer: [&self.pointer, "/", name].concat(),
         })
     }
 

@@ -88,9 +88,12 @@ impl Share {
         if more == 0 {
             return Ok(());
         }
-        let mut held = self.shares.held.lock();
-        let of_network = held.by_network.get(&self.network).copied();
-        let of_network = of_network.unwrap_or(0).saturating_add(more);
+        let held = &mut *self.shares.held.lock();
+        let entry = held.by_network.entry(self.network);
+        let of_network = match &entry {
+            Entry::Occupied(of_network) => of_network.get().saturating_add(more),
+            Entry::Vacant(_) => more,
+        };
         let of_all = held.permits.saturating_add(more);
         if of_network > self.shares.per_network {
             return Err(WHOLE_SHARE_HELD);
@@ -99,7 +102,7 @@ impl Share {
             return Err(NONE_LEFT);
         }
         held.permits = of_all;
-        held.by_network.insert(self.network, of_network);
+        entry.insert_entry(of_network);
         self.permits += more;
         Ok(())
     }

@@ -147,7 +147,7 @@ impl Problem {
             detail: &self.detail,
             code: page.code,
             resolution: plain(page.resolution),
-            instance: format!("urn:uuid:{id}"),
+            instance: format!("urn:uuid:{}", id.0),
             errors: &self.errors,
             violated_policies: decision
                 .violated()
