@@ -43,8 +43,8 @@ const CHILD_TLS: &str = "BENCH_CHILD_TLS";
 /// that others use as well, a fifth more has been seen.
 const CHECKED_RATIO: f64 = 1.55;
 /// Its rounds: short ones, so that what else the machine does meets both.
-const CHECK_ROUNDS: u64 = 15;
-const CHECK_LENGTH: Duration = Duration::from_millis(400);
+const CHECK_ROUNDS: usize = 40;
+const CHECK_LENGTH: Duration = Duration::from_millis(150);
 
 /// What is asked.
 #[derive(Clone, Copy)]
@@ -130,9 +130,9 @@ async fn main() {
         assert!(cpu <= CHECKED_RATIO, "more than {CHECKED_RATIO} times");
         return;
     }
-    let numbers: Vec<u64> = std::env::args().filter_map(|a| a.parse().ok()).collect();
-    let rounds = numbers.first().copied().unwrap_or(5);
-    let length = Duration::from_secs(numbers.get(1).copied().unwrap_or(1));
+    let mut numbers = std::env::args().filter_map(|argument| argument.parse::<u32>().ok());
+    let rounds = numbers.next().unwrap_or(5) as usize;
+    let length = Duration::from_secs(1) * numbers.next().unwrap_or(1);
     println!(
         "{CONNECTIONS} connections, kept alive but for two cases, clients on all cores, medians of {rounds} rounds of \
          {length:?}"
@@ -146,7 +146,7 @@ const BARE: &str = "bare hyper";
 const AXUM: &str = "axum, governor";
 
 /// Measures the servers in turn. Gives the service's processor time in times of bare hyper's.
-async fn compare(case: &Case, rounds: u64, length: Duration) -> f64 {
+async fn compare(case: &Case, rounds: usize, length: Duration) -> f64 {
     let (data_dir, log_dir) = (directory(), directory());
     let log_level = if case.is_logged { "info" } else { "warn" };
     let mut command = service_command(data_dir.path(), log_level);
@@ -173,9 +173,13 @@ async fn compare(case: &Case, rounds: u64, length: Duration) -> f64 {
     let mut clients = Clients::on_all_cores(CONNECTIONS);
     clients.connects_anew = case.connects_anew;
     let mut measured = vec![Vec::new(); servers.len()];
-    for _ in 0..rounds {
-        for ((_, server), rounds) in servers.iter().zip(&mut measured) {
-            rounds.push(server.measure(clients, length, case.request).await);
+    for round in 0..rounds {
+        // Each goes first in its turn.
+        for turn in 0..servers.len() {
+            let index = (round + turn) % servers.len();
+            let (_, server) = &servers[index];
+            let result = server.measure(clients, length, case.request).await;
+            measured[index].push(result);
         }
     }
     println!("{}", case.name);
