@@ -1,9 +1,11 @@
-//! One connection: TLS or plain, HTTP/1.1 or HTTP/2, its timeouts, and its end.
+//! A listening socket, and one connection of it: TLS or plain, HTTP/1.1 or HTTP/2, its timeouts, and its end.
 //!
 //! A client that hangs up, or shuts down its sending side before its response, ends the connection. Handlers
 //! with effects that have begun finish without it (`pipeline.rs`).
 
 use std::future::{poll_fn, ready};
+use std::io;
+use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
@@ -17,7 +19,7 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
@@ -29,7 +31,6 @@ use crate::http::log_throttle::LogThrottle;
 use crate::http::pipeline::Responded;
 use crate::http::server::activity::Socket;
 use crate::http::server::handshake::{Handshakes, first_bytes, foreign};
-use crate::http::server::limits::{STOP_GRACE, ServerLimits};
 use crate::http::server::redirect::Redirect;
 use crate::http::server::shares::{Share, Shares};
 use crate::http::server::slots::{Slot, Slots};
@@ -61,6 +62,34 @@ const FLOOD_HOLD: Duration = Duration::from_secs(60);
 /// The reason for closing a connection early, for the log.
 const IDLE: &str = "idle for too long";
 
+/// Time that a connection without a request may stay open after the stop signal.
+pub const STOP_GRACE: Duration = Duration::from_secs(1);
+
+/// Limits of the server.
+#[derive(Clone, Copy, Debug)]
+pub struct ServerLimits {
+    /// Maximum number of open connections, each of up to 32 KiB: hyper's buffers and an unfinished head. TLS
+    /// adds up to 48 KiB: a record being received, one being sent, and rustls's state. An eighth of them may
+    /// speak HTTP/2, which takes 72 KiB. One network has an eighth of either; trusted proxies are not limited.
+    pub connections_max: usize,
+    /// Maximum time without progress: for the next request's head on HTTP/1.1, for the next request on HTTP/2, and
+    /// for a client to read 4 KiB of a response.
+    pub idle_deadline: Duration,
+    /// Time for requests to finish after the stop signal, before they are interrupted.
+    pub drain_deadline: Duration,
+}
+
+impl Default for ServerLimits {
+    fn default() -> Self {
+        Self {
+            connections_max: 4096,
+            // Longer than the 60 s for which many proxies keep an unused connection.
+            idle_deadline: Duration::from_secs(75),
+            drain_deadline: Duration::from_secs(10),
+        }
+    }
+}
+
 /// The protocol of a listener's connections.
 pub(super) enum Speaks {
     Clear,
@@ -85,6 +114,47 @@ pub(super) struct Listener {
 }
 
 impl Listener {
+    /// Accepts the connections of `socket`. Never ends.
+    pub(super) async fn run(self: Arc<Self>, socket: &TcpListener) {
+        let failures = LogThrottle::one_a_minute();
+        loop {
+            match socket.accept().await {
+                Ok((stream, peer)) => self.begin(stream, peer.ip()).await,
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                Err(error) => {
+                    // Most likely out of file descriptors, until connections close.
+                    if let Some(suppressed) = failures.admit() {
+                        tracing::warn!(count = suppressed + 1, %error, "cannot accept connections");
+                    }
+                    sleep(Duration::from_millis(100)).await;
+                }
+            }
+        }
+    }
+
+    /// Serves a connection in a task of its own, if there is a slot for it.
+    async fn begin(self: &Arc<Self>, stream: TcpStream, peer: IpAddr) {
+        let Some(slot) = self.slots.take(&self.service.state, peer).await else {
+            // A reset, so that the refused connection doesn't linger in the kernel. If this fails, it is
+            // closed in the ordinary way.
+            let _ = stream.set_zero_linger();
+            return;
+        };
+        let activity = Arc::clone(&slot.activity);
+        let connection = Connection {
+            listener: Arc::clone(self),
+            peer: self.service.peer(peer),
+            slot,
+            stop: self.stop.child_token(),
+        };
+        let task = self.connections.spawn(async move {
+            if let Err(error) = connection.serve(stream).await {
+                tracing::debug!(%error, "connection ended");
+            }
+        });
+        activity.belongs_to(task.abort_handle());
+    }
+
     fn log_failure(&self, error: &str) {
         if let Some(suppressed) = self.failures.admit() {
             tracing::info!(
@@ -96,19 +166,19 @@ impl Listener {
     }
 }
 
-pub(super) struct Connection {
-    pub(super) listener: Arc<Listener>,
-    pub(super) peer: Arc<Peer>,
-    pub(super) slot: Slot,
+struct Connection {
+    listener: Arc<Listener>,
+    peer: Arc<Peer>,
+    slot: Slot,
     /// A child of the listener's token, so that connections share no lock.
-    pub(super) stop: CancellationToken,
+    stop: CancellationToken,
 }
 
 /// What HTTP is spoken over.
 type Transport = Either<TlsStream<Socket>, Socket>;
 
 impl Connection {
-    pub(super) async fn serve(self, stream: TcpStream) -> Result<(), String> {
+    async fn serve(self, stream: TcpStream) -> Result<(), String> {
         // Nagle's algorithm would only delay responses, which are written whole.
         stream
             .set_nodelay(true)

@@ -1,5 +1,4 @@
-//! Connections: accepted up to a maximum, and drained when the service stops. All listeners share the
-//! maximum.
+//! Serves connections up to a maximum, which all listeners share, and drains them when the service stops.
 //!
 //! The caller owns the socket and the stop signals. Every default of hyper that matters is set explicitly in
 //! `connection`, except the 100 headers of HTTP/1.
@@ -7,28 +6,25 @@
 mod activity;
 mod connection;
 mod handshake;
-mod limits;
 mod redirect;
 pub(crate) mod shares;
 mod slots;
 
 use std::future::pending;
-use std::io;
-use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::http::log_throttle::LogThrottle;
-use crate::http::server::connection::{Connection, Listener, Speaks};
+use crate::http::server::connection::{Listener, Speaks};
+pub use crate::http::server::connection::{STOP_GRACE, ServerLimits};
 use crate::http::server::handshake::Handshakes;
-pub use crate::http::server::limits::{STOP_GRACE, ServerLimits};
 use crate::http::server::redirect::Redirect;
 use crate::http::server::shares::{Shares, eighth};
 use crate::http::server::slots::Slots;
@@ -115,49 +111,6 @@ pub async fn serve(
     interrupt.cancel();
     if timeout(INTERRUPT_GRACE, drained).await.is_err() {
         warn("requests are cut off");
-    }
-}
-
-impl Listener {
-    /// Never ends.
-    async fn run(self: Arc<Self>, socket: &TcpListener) {
-        let failures = LogThrottle::one_a_minute();
-        loop {
-            match socket.accept().await {
-                Ok((stream, peer)) => self.begin(stream, peer.ip()).await,
-                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
-                Err(error) => {
-                    // Most likely out of file descriptors, until connections close.
-                    if let Some(suppressed) = failures.admit() {
-                        tracing::warn!(count = suppressed + 1, %error, "cannot accept connections");
-                    }
-                    sleep(Duration::from_millis(100)).await;
-                }
-            }
-        }
-    }
-
-    /// Serves a connection in a task of its own, if there is a slot for it.
-    async fn begin(self: &Arc<Self>, stream: TcpStream, peer: IpAddr) {
-        let Some(slot) = self.slots.take(&self.service.state, peer).await else {
-            // A reset, so that the refused connection doesn't linger in the kernel. If this fails, it is
-            // closed in the ordinary way.
-            let _ = stream.set_zero_linger();
-            return;
-        };
-        let activity = Arc::clone(&slot.activity);
-        let connection = Connection {
-            listener: Arc::clone(self),
-            peer: self.service.peer(peer),
-            slot,
-            stop: self.stop.child_token(),
-        };
-        let task = self.connections.spawn(async move {
-            if let Err(error) = connection.serve(stream).await {
-                tracing::debug!(%error, "connection ended");
-            }
-        });
-        activity.belongs_to(task.abort_handle());
     }
 }
 
