@@ -1,22 +1,29 @@
-//! A request as handlers see it.
+//! A request as handlers see it, the other end of its connection, and the state that all requests share.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::app::App;
-use crate::domain::{Client, Language, QuotaToken, Subject, Timestamp};
+use crate::domain::time::DAY_MS;
+use crate::domain::{Client, Language, Pseudonym, QuotaToken, Subject, Timestamp};
 use crate::ports::random;
+use crate::site::templates::Templates;
+use crate::site::tools::Toolbox;
 
-use crate::http::peer::Peer;
-use crate::http::request::client_ip::Forwarding;
+use crate::http::answer::documents::Documents;
+use crate::http::log_throttle::LogThrottle;
+use crate::http::request::client_ip::{ClientIp, Forwarding, TrustedProxies};
 use crate::http::request::head::Head;
+use crate::http::request::request_id::RequestIds;
 use crate::http::request::{identity, negotiate};
-use crate::http::state::ServerState;
-use crate::http::{Area, RequestId};
+use crate::http::server::shares::Shares;
+use crate::http::{AllowedOrigins, Area, RequestId};
 
 /// One request without its body. Handlers that wait clone it.
 #[derive(Clone, Debug)]
@@ -117,4 +124,81 @@ impl RequestContext {
     pub(crate) fn language(&self) -> Language {
         negotiate::language(&self.parts, &self.state().templates.languages)
     }
+}
+
+/// The other end of a connection: a client, or a proxy in front of many. Computed once, read by each request. Each has
+/// its own reference count: cores would contend for a common one.
+#[derive(Debug)]
+pub struct Peer {
+    pub(super) state: Arc<ServerState>,
+    pub(super) address: IpAddr,
+    /// The sender of requests without a forwarding header.
+    pub(super) ip: ClientIp,
+    pub(super) client: Client,
+    pub(super) ids: RequestIds,
+    /// Today's name in the log, and its day.
+    log_name: Mutex<Option<(u64, Pseudonym)>>,
+}
+
+impl Peer {
+    pub(super) fn new(state: &Arc<ServerState>, address: IpAddr) -> Arc<Self> {
+        let ip = state.proxies.client_ip(address, &HeaderMap::new());
+        Arc::new(Self {
+            address,
+            ip,
+            client: client_at(state, &ip),
+            ids: state.ids.of_connection(),
+            log_name: Mutex::default(),
+            state: Arc::clone(state),
+        })
+    }
+
+    /// The sender of a request that a proxy has forwarded, or is said to have.
+    pub(super) fn forwarded(&self, headers: &HeaderMap) -> (Client, ClientIp) {
+        let ip = self.state.proxies.client_ip(self.address, headers);
+        (client_at(&self.state, &ip), ip)
+    }
+
+    /// The name of `client` in the log.
+    pub(super) fn log_name(&self, client: &Client, now: Timestamp) -> Pseudonym {
+        let keys = &self.state.app.secrets;
+        let name = || Pseudonym::new(keys, client.network_hash, now);
+        if client.network_hash != self.client.network_hash {
+            return name();
+        }
+        let day = now.as_ms() / DAY_MS;
+        let mut cached = self.log_name.lock();
+        match *cached {
+            Some((named_day, name)) if named_day == day => name,
+            Some(_) | None => cached.insert((day, name())).1,
+        }
+    }
+}
+
+fn client_at(state: &ServerState, ip: &ClientIp) -> Client {
+    let key = &state.app.secrets.limiter;
+    Client::new(ip.network(), ip.may_be_proxy(), key)
+}
+
+/// State shared by all requests, made once at start.
+#[derive(Debug)]
+pub(crate) struct ServerState {
+    pub(crate) app: Arc<App>,
+    pub(crate) documents: Documents,
+    pub(crate) toolbox: Toolbox,
+    /// Renders pages that are no documents.
+    pub(crate) templates: Arc<Templates>,
+    /// The body of the health answer, which is always the same. Static, so that it has no reference count that
+    /// all cores share.
+    pub(crate) health: &'static [u8],
+    /// Handlers with effects and streamed answers that have begun. A stop waits for them.
+    pub(crate) unfinished: TaskTracker,
+    /// The origins whose pages may read the answers.
+    pub(crate) origins: AllowedOrigins,
+    pub(crate) proxies: TrustedProxies,
+    pub(crate) ids: RequestIds,
+    /// For requests that are refused, free, or not served because a store is unavailable.
+    pub(crate) log_throttle: LogThrottle,
+    /// Permits for the turns that the model answers at once, if their number is bounded.
+    pub(crate) turns: Option<Arc<Shares>>,
 }

@@ -2,9 +2,9 @@
 //!
 //! | Module | Contents |
 //! |---|---|
-//! | `pipeline`, `context`, `peer` | the path of every request, its data, and the other end of its connection |
+//! | `pipeline`, `context` | the path of every request; its data, the other end of its connection, and the shared state |
 //! | [`endpoint`], [`endpoints`] | the declaration of an endpoint; the table of all, and the router |
-//! | [`service`], `state` | set at start; shared by all requests |
+//! | [`service`] | made at start |
 //! | `log`, `log_throttle` | a request's log line, and the maximum rate of lines |
 //! | [`server`] | connections: caps, deadlines, drain |
 //! | [`request`] | the content of a request |
@@ -20,19 +20,17 @@ mod handlers;
 mod log;
 mod log_throttle;
 mod mcp;
-mod peer;
 mod pipeline;
 pub mod request;
 pub mod server;
 pub mod service;
-mod state;
 
 pub(crate) use answer::cors::AllowedOrigins;
 pub(crate) use answer::problem::{Code, Problem};
 pub(crate) use answer::reply::{Reply, ReplyBody, insert, whole};
+pub use context::Peer;
 pub(crate) use context::RequestContext;
 pub(crate) use endpoint::{BodyRule, Endpoint};
-pub use peer::Peer;
 pub(crate) use request::area::Area;
 pub(crate) use request::json::{Errors, JsonObject, JsonValue, Unknown};
 pub(crate) use request::request_id::RequestId;

@@ -12,6 +12,7 @@ use crate::site::Site;
 
 use crate::http::answer::documents::Documents;
 use crate::http::answer::render::Renderer;
+use crate::http::context::ServerState;
 use crate::http::endpoints::Router;
 use crate::http::log_throttle::LogThrottle;
 use crate::http::request::body::BodyReader;
@@ -19,7 +20,6 @@ use crate::http::request::client_ip::{ProxyWarnings, TrustedProxies};
 use crate::http::request::request_id::RequestIds;
 use crate::http::request::version::VERSION;
 use crate::http::server::shares::Shares;
-use crate::http::state::ServerState;
 use crate::http::{AllowedOrigins, Endpoint, Peer};
 
 /// Answers requests, over any transport (`pipeline.rs`).
