@@ -15,6 +15,7 @@
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
+use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,16 +30,29 @@ use crate::domain::Decision;
 use crate::usecases::admit;
 
 use crate::http::answer::cors;
-use crate::http::answer::render;
+use crate::http::answer::render::{self, Renderer};
 use crate::http::answer::reply::{NO_STORE, X_REQUEST_ID};
-use crate::http::context::Peer;
+use crate::http::context::ServerState;
 use crate::http::endpoint::{Handled, Route, catch_panic, panicked};
+use crate::http::endpoints::Router;
 use crate::http::handlers::health::{HEALTH, LIVEZ};
-use crate::http::request::body::{self, BodyError};
+use crate::http::request::body::{self, BodyError, BodyReader};
+use crate::http::request::client_ip::ProxyWarnings;
 use crate::http::request::identity;
 use crate::http::request::version::{DEPRECATION, SERVICE_API_VERSION, SUNSET, VERSION};
-use crate::http::service::LandingService;
-use crate::http::{Code, Endpoint, Problem, Reply, ReplyBody, RequestContext, whole};
+use crate::http::{Code, Endpoint, Peer, Problem, Reply, ReplyBody, RequestContext, whole};
+
+/// Answers requests, over any transport. Made once, at start (`service.rs`).
+#[derive(Debug)]
+pub struct LandingService {
+    pub(super) state: Arc<ServerState>,
+    pub(super) router: Router,
+    pub(super) bodies: BodyReader,
+    pub(super) proxy_warnings: ProxyWarnings,
+    pub(super) renderer: Renderer,
+    /// `Strict-Transport-Security`, if it is sent.
+    pub(super) hsts: Option<HeaderValue>,
+}
 
 /// A response as hyper takes it.
 pub(crate) type Responded = Result<Response<ReplyBody>, Infallible>;
@@ -47,6 +61,11 @@ pub(crate) type Responded = Result<Response<ReplyBody>, Infallible>;
 pub(crate) type Responding = Either<Ready<Responded>, BoxFuture<'static, Responded>>;
 
 impl LandingService {
+    /// The peer at `address`. Each connection has its own.
+    pub fn peer(&self, address: IpAddr) -> Arc<Peer> {
+        Peer::new(&self.state, address)
+    }
+
     /// Answers one request of `peer`'s connection, which has just `arrived`; at once, if nothing has to be waited for.
     /// Failures and panics become problems.
     pub fn respond(

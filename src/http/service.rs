@@ -1,6 +1,5 @@
-//! The service: settings and state made once, at start.
+//! Making the service, once, at start.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,24 +14,13 @@ use crate::http::answer::render::Renderer;
 use crate::http::context::ServerState;
 use crate::http::endpoints::Router;
 use crate::http::log_throttle::LogThrottle;
+pub use crate::http::pipeline::LandingService;
 use crate::http::request::body::BodyReader;
 use crate::http::request::client_ip::{ProxyWarnings, TrustedProxies};
 use crate::http::request::request_id::RequestIds;
 use crate::http::request::version::VERSION;
 use crate::http::server::shares::Shares;
-use crate::http::{AllowedOrigins, Endpoint, Peer};
-
-/// Answers requests, over any transport (`pipeline.rs`).
-#[derive(Debug)]
-pub struct LandingService {
-    pub(super) state: Arc<ServerState>,
-    pub(super) router: Router,
-    pub(super) bodies: BodyReader,
-    pub(super) proxy_warnings: ProxyWarnings,
-    pub(super) renderer: Renderer,
-    /// `Strict-Transport-Security`, if it is sent.
-    pub(super) hsts: Option<HeaderValue>,
-}
+use crate::http::{AllowedOrigins, Endpoint};
 
 /// Settings of the service.
 #[derive(Debug)]
@@ -87,11 +75,6 @@ impl LandingService {
             proxy_warnings: ProxyWarnings::default(),
             hsts: hsts.and_then(|value| HeaderValue::try_from(value).ok()),
         }
-    }
-
-    /// The peer at `address`. Each connection has its own.
-    pub fn peer(&self, address: IpAddr) -> Arc<Peer> {
-        Peer::new(&self.state, address)
     }
 
     /// Resources held by clients: the bytes of bodies being read and of heads waiting for a body, and the

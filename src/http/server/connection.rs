@@ -28,13 +28,12 @@ use tokio_util::task::TaskTracker;
 
 use crate::http::Peer;
 use crate::http::log_throttle::LogThrottle;
-use crate::http::pipeline::Responded;
+use crate::http::pipeline::{LandingService, Responded};
 use crate::http::server::activity::Socket;
 use crate::http::server::handshake::{Handshakes, first_bytes, foreign};
 use crate::http::server::redirect::Redirect;
 use crate::http::server::shares::{Share, Shares};
 use crate::http::server::slots::{Slot, Slots};
-use crate::http::service::LandingService;
 
 /// Maximum request head on HTTP/1.1, in bytes. Each connection may hold an unfinished one.
 pub(super) const HEAD_BYTES_MAX: usize = 16 * 1024;

@@ -22,13 +22,13 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::http::log_throttle::LogThrottle;
+use crate::http::pipeline::LandingService;
 use crate::http::server::connection::{Listener, Speaks};
 pub use crate::http::server::connection::{STOP_GRACE, ServerLimits};
 use crate::http::server::handshake::Handshakes;
 use crate::http::server::redirect::Redirect;
 use crate::http::server::shares::{Shares, eighth};
 use crate::http::server::slots::Slots;
-use crate::http::service::LandingService;
 
 /// Time to send responses after the interruption.
 const INTERRUPT_GRACE: Duration = Duration::from_secs(1);
