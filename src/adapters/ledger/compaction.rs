@@ -20,7 +20,7 @@ use std::thread;
 use parking_lot::Mutex;
 
 use crate::adapters::files::{parent, remove_for_good};
-use crate::domain::{Timestamp, macros::hidden};
+use crate::domain::Timestamp;
 use crate::ports::{Compaction, StoreError};
 
 use super::draft::Draft;
@@ -41,18 +41,19 @@ const ROOM_OF_TAIL: u64 = 16 * 1024 * 1024;
 /// Length of a copy's batch, in bytes: sign-ups wait for the disk during its sync.
 const BATCH_BYTES: usize = 1024 * 1024;
 
-/// Compacts the ledger of a writer, once at a time.
+/// Compacts the ledger, once at a time.
+#[derive(Debug)]
 pub(super) struct Compactor {
-    pub(super) writer: Mutex<LedgerWriter>,
+    writer: Arc<Mutex<LedgerWriter>>,
     /// Locked while a compaction is running.
     running: Mutex<()>,
     is_stopped: AtomicBool,
 }
 
 impl Compactor {
-    pub(super) fn new(writer: LedgerWriter) -> Self {
+    pub(super) fn new(writer: Arc<Mutex<LedgerWriter>>) -> Self {
         Self {
-            writer: Mutex::new(writer),
+            writer,
             running: Mutex::default(),
             is_stopped: AtomicBool::new(false),
         }
@@ -106,8 +107,6 @@ impl Compactor {
         drop(self.running.lock());
     }
 }
-
-hidden!(Compactor);
 
 impl LedgerWriter {
     /// True if a compaction is worthwhile.

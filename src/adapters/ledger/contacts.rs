@@ -25,7 +25,7 @@ use super::writer::LedgerWriter;
 impl ContactStore for LedgerStore {
     async fn keep(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
         let tombstones = self.tombstone_key.clone();
-        self.commit(Some(sign_up.consent.at), move |draft| {
+        self.submit(Some(sign_up.consent.at), move |draft| {
             let known = draft.get(&Identity::contact(&sign_up.email))?;
             if let (Some(digest), Some(text)) = (sign_up.consent.text, &sign_up.consent_text)
                 && draft.find(&Identity::consent_text(&digest))?.is_none()
@@ -71,7 +71,7 @@ impl ContactStore for LedgerStore {
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let token = *token;
-        self.commit(Some(now), move |draft| {
+        self.submit(Some(now), move |draft| {
             let known = with_token(draft, &token)?;
             draft.change(known, notice, |contact| contact.leave(now))
         })
@@ -90,7 +90,7 @@ impl ContactStore for LedgerStore {
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let token = *token;
-        self.commit(Some(now), move |draft| {
+        self.submit(Some(now), move |draft| {
             let known = with_token(draft, &token)?;
             draft.change(known, notice, |contact| contact.confirm(now, ip))
         })
@@ -99,7 +99,7 @@ impl ContactStore for LedgerStore {
 
     async fn refuse(&self, token: &LeaveToken, now: Timestamp) -> Result<bool, StoreError> {
         let (token, tombstones) = (*token, self.tombstone_key.clone());
-        self.commit(Some(now), move |draft| {
+        self.submit(Some(now), move |draft| {
             let found = with_token(draft, &token)?;
             let Some(contact) = found.filter(Contact::is_pending) else {
                 return Ok(false);
@@ -121,7 +121,7 @@ impl ContactStore for LedgerStore {
 
     async fn allow(&self, email: &EmailAddress) -> Result<(), StoreError> {
         let identity = tombstone(&self.tombstone_key, email);
-        self.commit(None, move |draft| {
+        self.submit(None, move |draft| {
             let found: Option<Tombstone> = draft.get(&identity)?;
             let Some(mut tombstone) = found.filter(|found| found.refused_at.is_some()) else {
                 return Ok(());
@@ -181,7 +181,7 @@ impl ContactStore for LedgerStore {
         unforget: bool,
     ) -> Result<Vec<ImportOutcome>, StoreError> {
         let tombstones = self.tombstone_key.clone();
-        self.commit(None, move |draft| {
+        self.submit(None, move |draft| {
             let rows = rows.into_iter();
             rows.map(|row| import(draft, row, &tombstones, unforget))
                 .collect()
@@ -204,7 +204,7 @@ impl ContactStore for LedgerStore {
             erasure.in_flight += self.count_in_flight(emails);
             let (emails, tombstones) = (emails.to_vec(), self.tombstone_key.clone());
             let forgotten: Vec<_> = self
-                .commit(Some(now), move |draft| {
+                .submit(Some(now), move |draft| {
                     let emails = emails.iter();
                     emails
                         .map(|email| forget(draft, &tombstones, email, None))

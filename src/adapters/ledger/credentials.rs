@@ -11,7 +11,7 @@ use super::store::LedgerStore;
 #[async_trait]
 impl KeyIssuer for LedgerStore {
     async fn issue(&self, record: KeyRecord) -> Result<(), StoreError> {
-        self.commit(Some(record.issued_at), move |draft| {
+        self.submit(Some(record.issued_at), move |draft| {
             draft.put(State::Key(record))
         })
         .await
@@ -27,7 +27,7 @@ impl KeyIssuer for LedgerStore {
 
     async fn revoke(&self, fingerprint: &Fingerprint, now: Timestamp) -> Result<bool, StoreError> {
         let identity = Identity::key(fingerprint);
-        self.commit(Some(now), move |draft| {
+        self.submit(Some(now), move |draft| {
             let known: Option<KeyRecord> = draft.get(&identity)?;
             let Some(mut key) = known.filter(|key| key.revoked_at.is_none()) else {
                 return Ok(false);
@@ -55,7 +55,7 @@ impl RevocationList for LedgerStore {
             registration: *registration,
             revoked_at: now,
         });
-        self.commit(Some(now), move |draft| {
+        self.submit(Some(now), move |draft| {
             let is_new = draft.find(&revoked.identity())?.is_none();
             if is_new {
                 draft.put(revoked)?;

@@ -21,7 +21,7 @@ use super::store::LedgerStore;
 impl DeliveryQueue for LedgerStore {
     async fn add(&self, deliveries: Vec<Delivery>) -> Result<(), StoreError> {
         let at = deliveries.last().map(|delivery| delivery.queued_at);
-        self.commit(at, move |draft| draft.queue(deliveries)).await
+        self.submit(at, move |draft| draft.queue(deliveries)).await
     }
 
     async fn take_due(
@@ -87,7 +87,7 @@ impl DeliveryQueue for LedgerStore {
     }
 
     async fn drop_one(&self, id: DeliveryId, now: Timestamp) -> Result<bool, StoreError> {
-        self.commit(Some(now), move |draft| draft.remove(Identity::delivery(id)))
+        self.submit(Some(now), move |draft| draft.remove(Identity::delivery(id)))
             .await
     }
 
@@ -135,7 +135,7 @@ impl LedgerStore {
     async fn keep_settled(&self, settled: Settled, now: Timestamp) -> Result<(), StoreError> {
         let ids = settled.failed.iter().map(|delivery| delivery.id);
         let ids: Vec<_> = settled.made.iter().copied().chain(ids).collect();
-        let kept = self.commit(Some(now), move |draft| {
+        let kept = self.submit(Some(now), move |draft| {
             for id in settled.made {
                 draft.attempt_unless_damaged(|draft| draft.remove(Identity::delivery(id)))?;
             }

@@ -43,6 +43,7 @@ pub struct LedgerStore {
     queue: Mutex<Option<(Sender<Waiting>, JoinHandle<()>)>>,
     /// The free slots of the queue: a bounded channel would allocate all of them at once.
     slots: Arc<Semaphore>,
+    writer: Arc<Mutex<LedgerWriter>>,
     compactor: Arc<Compactor>,
     pub(super) shared: Arc<SharedState>,
     pub(super) files: Arc<dyn Files>,
@@ -81,16 +82,21 @@ impl LedgerStore {
         let shared = Arc::clone(&writer.shared);
         let channels = Channel::ALL.into_iter();
         let held = channels.filter(|channel| held(data_dir.path(), *channel).exists());
-        let compactor = Arc::new(Compactor::new(writer));
+        let writer = Arc::new(Mutex::new(writer));
+        let compactor = Arc::new(Compactor::new(Arc::clone(&writer)));
         let (queue, receiver) = channel();
-        let (writer, look_interval) = (Arc::clone(&compactor), tuning.look_interval);
         let thread = thread::Builder::new()
             .name("ledger".to_owned())
-            .spawn(move || run(&writer, &receiver, look_interval))
+            .spawn({
+                let (writer, compactor) = (Arc::clone(&writer), Arc::clone(&compactor));
+                let look_interval = tuning.look_interval;
+                move || run(&writer, &compactor, &receiver, look_interval)
+            })
             .map_err(OpenError::io("start a thread for", data_dir.path()))?;
         Ok(Self {
             queue: Mutex::new(Some((queue, thread))),
             slots: Arc::new(Semaphore::new(tuning.waiting_changes_max)),
+            writer,
             compactor,
             shared,
             files: Arc::clone(&tuning.files),
@@ -114,7 +120,7 @@ impl LedgerStore {
             return Ok(());
         }
         self.shared.set_write_error(Some(closed()));
-        self.compactor.writer.lock().finish()
+        self.writer.lock().finish()
     }
 
     /// Refuses further changes, and waits for those in the queue and for a compaction. False if already closed.
@@ -130,9 +136,9 @@ impl LedgerStore {
         true
     }
 
-    /// Lets the writer decide a change at `at`, the time of this program's clock if known, and waits until its events
-    /// are durable. The change is committed even if nobody waits any more.
-    pub(super) async fn commit<T: Send + 'static>(
+    /// Queues a change at `at`, the time of this program's clock if known, and waits until the writer has decided it and
+    /// its events are durable. It is committed even if nobody waits any more.
+    pub(super) async fn submit<T: Send + 'static>(
         &self,
         at: Option<Timestamp>,
         decide: impl FnOnce(&mut Draft<'_>) -> Result<T, Flaw> + Send + 'static,
@@ -171,7 +177,7 @@ impl LedgerStore {
         let mut count = 0;
         for items in items.chunks(ERASED_MAX) {
             let (items, change) = (items.to_vec(), change.clone());
-            let changed = self.commit(Some(now), move |draft| {
+            let changed = self.submit(Some(now), move |draft| {
                 items.into_iter().try_fold(0, |count, item| {
                     let changed = draft.attempt_unless_damaged(|draft| change(draft, item));
                     Ok(count + u64::from(changed?))
@@ -260,8 +266,13 @@ impl Drop for LedgerStore {
 
 /// Commits all waiting changes as one batch, until the queue is closed. While idle, it checks the ledger's file every
 /// `look_interval`.
-fn run(compactor: &Arc<Compactor>, receiver: &Receiver<Waiting>, look_interval: Duration) {
-    let shared = Arc::clone(&compactor.writer.lock().shared);
+fn run(
+    writer: &Mutex<LedgerWriter>,
+    compactor: &Arc<Compactor>,
+    receiver: &Receiver<Waiting>,
+    look_interval: Duration,
+) {
+    let shared = Arc::clone(&writer.lock().shared);
     loop {
         match receiver.recv_timeout(look_interval) {
             Ok((first, since, slot)) => {
@@ -270,14 +281,14 @@ fn run(compactor: &Arc<Compactor>, receiver: &Receiver<Waiting>, look_interval: 
                 let more = receiver.try_iter().take(BATCH_CHANGES_MAX - 1);
                 let more = more.map(|(change, _since, _slot)| change);
                 let changes = iter::once(first).chain(more).collect();
-                compactor.writer.lock().commit(changes);
+                writer.lock().commit(changes);
                 compactor.compact_if_due();
             }
             Err(RecvTimeoutError::Timeout) => {
                 // A disk that hangs keeps it busy, too.
                 shared.set_busy_since(Some(Instant::now()));
                 // A failure is shown by health.
-                let _ = compactor.writer.lock().look_after();
+                let _ = writer.lock().look_after();
             }
             Err(RecvTimeoutError::Disconnected) => return,
         }

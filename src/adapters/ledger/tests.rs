@@ -82,7 +82,7 @@ fn lose_generation(root: &tempfile::TempDir, store: &LedgerStore) {
 async fn a_batch_that_cannot_be_decided_is_taken_back() {
     let (root, store) = fresh().await;
     let before = fs::read(root.path().join(LEDGER)).unwrap();
-    let failed = store.commit(None, |draft| {
+    let failed = store.submit(None, |draft| {
         let email = EmailAddress::parse("bob@example.com").unwrap();
         draft.put(State::Contact(Contact::imported(email, NOW, None, None)))?;
         Err::<(), _>(Flaw::Foreign(0))
@@ -105,10 +105,10 @@ async fn what_cannot_be_decided_has_its_own_answer_before_the_batch_is_written_a
     let (first, gather) = hold_writer(&store).await;
     let (end, ends) = mpsc::channel::<()>();
     // These become one batch.
-    let mut undecided: CommitFuture<'_> =
-        Box::pin(store.commit(None, |_draft| Err(Flaw::Foreign(7))));
+    let mut undecided: SubmitFuture<'_> =
+        Box::pin(store.submit(None, |_draft| Err(Flaw::Foreign(7))));
     hand_in(&mut undecided).await;
-    let mut stored: CommitFuture<'_> = Box::pin(store.commit(None, move |draft| {
+    let mut stored: SubmitFuture<'_> = Box::pin(store.submit(None, move |draft| {
         let _ = ends.recv();
         let email = EmailAddress::parse("bob@example.com").unwrap();
         draft.put(State::Contact(Contact::imported(email, NOW, None, None)))
@@ -127,7 +127,7 @@ async fn what_cannot_be_decided_has_its_own_answer_before_the_batch_is_written_a
 #[tokio::test]
 async fn a_change_that_panics_does_not_end_the_writer() {
     let (_root, store) = fresh().await;
-    let failed = store.commit(None, |_draft| -> Result<(), Flaw> { panic!("on purpose") });
+    let failed = store.submit(None, |_draft| -> Result<(), Flaw> { panic!("on purpose") });
     assert!(matches!(failed.await, Err(StoreError::Unavailable(_))));
     let created = store.keep(sign_up("bob@example.com")).await;
     assert_eq!(created, Ok(Subscription::Created));
@@ -206,13 +206,13 @@ fn a_copy_that_is_stopped_ends_and_leaves_no_file() {
     assert!(!unfinished(&root.path().join(LEDGER)).exists());
 }
 
-type CommitFuture<'a> = Pin<Box<dyn Future<Output = Result<(), StoreError>> + 'a>>;
+type SubmitFuture<'a> = Pin<Box<dyn Future<Output = Result<(), StoreError>> + 'a>>;
 
 /// Holds the writer in a change until the second value is dropped.
-async fn hold_writer(store: &LedgerStore) -> (CommitFuture<'_>, mpsc::Sender<()>) {
+async fn hold_writer(store: &LedgerStore) -> (SubmitFuture<'_>, mpsc::Sender<()>) {
     let (began, has_begun) = mpsc::channel();
     let (end, ends) = mpsc::channel::<()>();
-    let mut held: CommitFuture<'_> = Box::pin(store.commit(None, move |_draft| {
+    let mut held: SubmitFuture<'_> = Box::pin(store.submit(None, move |_draft| {
         began.send(()).unwrap();
         // An error means the end, too.
         let _ = ends.recv();
@@ -224,13 +224,13 @@ async fn hold_writer(store: &LedgerStore) -> (CommitFuture<'_>, mpsc::Sender<()>
 }
 
 /// Submits changes that become one batch, all decided before this returns.
-async fn commit_together(store: &LedgerStore, count: usize) -> Vec<CommitFuture<'_>> {
+async fn commit_together(store: &LedgerStore, count: usize) -> Vec<SubmitFuture<'_>> {
     let (first, end) = hold_writer(store).await;
     let (last, is_last) = mpsc::channel();
-    let mut changes: Vec<CommitFuture<'_>> = Vec::new();
+    let mut changes: Vec<SubmitFuture<'_>> = Vec::new();
     for number in 1..=count {
         let last = last.clone();
-        changes.push(Box::pin(store.commit(None, move |_draft| {
+        changes.push(Box::pin(store.submit(None, move |_draft| {
             if number == count {
                 last.send(()).unwrap();
             }
@@ -246,7 +246,7 @@ async fn commit_together(store: &LedgerStore, count: usize) -> Vec<CommitFuture<
     changes
 }
 
-async fn hand_in(change: &mut CommitFuture<'_>) {
+async fn hand_in(change: &mut SubmitFuture<'_>) {
     let polled = poll_fn(|context| Poll::Ready(change.as_mut().poll(context))).await;
     assert!(polled.is_pending());
 }

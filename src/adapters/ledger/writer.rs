@@ -7,7 +7,7 @@ use std::vec::IntoIter;
 
 use tokio::time::Instant;
 
-use crate::domain::Timestamp;
+use crate::domain::{Timestamp, macros::hidden};
 use crate::metrics::Metrics;
 use crate::ports::StoreError;
 
@@ -38,6 +38,8 @@ pub(super) struct LedgerWriter {
     /// Records the durable length of the ledger.
     pub(super) mark: Mark,
 }
+
+hidden!(LedgerWriter);
 
 impl LedgerWriter {
     /// Commits `changes` as one batch and replies to them. A panic fails the batch, not the writer.
