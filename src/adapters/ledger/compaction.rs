@@ -112,12 +112,12 @@ impl LedgerWriter {
     /// True if a compaction is worthwhile.
     fn is_compaction_due(&self) -> bool {
         let least = self.live().max(self.superfluous_min).max(self.put_off);
-        self.superfluous() > least && self.shared.is_sound()
+        self.superfluous() > least && self.health.is_sound()
     }
 
     /// Number of lines that a compaction keeps.
     fn live(&self) -> u64 {
-        self.shared.generation().table().len()
+        self.current.generation().table().len()
     }
 
     fn superfluous(&self) -> u64 {
@@ -126,7 +126,7 @@ impl LedgerWriter {
 
     /// True if a contact was removed, whose address is still in a file.
     pub(super) fn has_forgotten(&self) -> bool {
-        self.shared.generation().table().has_forgotten()
+        self.current.generation().table().has_forgotten()
     }
 
     /// Switches to the copy. After a failure, the next one begins by itself no earlier than with twice as many
@@ -165,7 +165,7 @@ impl LedgerWriter {
     /// Copies the tail, to which nobody is appending, and switches to the copy. The ledger must be repaired before it
     /// accepts events.
     pub(super) fn switch_to(&mut self, mut copy: Copy) -> Result<(), Flaw> {
-        let running = self.shared.generation();
+        let running = self.current.generation();
         if !Arc::ptr_eq(&copy.from, &running) {
             // It does not receive the events of this generation.
             return Err(io::Error::from(io::ErrorKind::Interrupted).into());
@@ -173,7 +173,7 @@ impl LedgerWriter {
         copy.copy_tail(&AtomicBool::new(false))?;
         self.ledger.check_place()?;
         copy.ledger.publish(&self.ledger.path)?;
-        self.shared.set_generation(Arc::new(copy.generation));
+        self.current.replace(copy.generation);
         let before = (std::mem::replace(&mut self.ledger, copy.ledger), running);
         // Freeing a large file takes a while. If no thread can be started, it is freed here.
         let thread = thread::Builder::new().name("freed".to_owned());
@@ -235,7 +235,7 @@ impl Copy {
         writer: impl Deref<Target = LedgerWriter>,
         secret: &str,
     ) -> Result<Self, Flaw> {
-        let from = writer.shared.generation();
+        let from = writer.current.generation();
         let number = writer.ledger.head.generation + 1;
         let (files, path) = (Arc::clone(&writer.ledger.files), writer.ledger.path.clone());
         let bytes = copy_bytes(writer.ledger.length, writer.ledger.sequence, writer.live());

@@ -47,7 +47,7 @@ impl ContactStore for LedgerStore {
     }
 
     async fn find(&self, email: &EmailAddress) -> Result<Option<Contact>, StoreError> {
-        let (generation, identity) = (self.shared.generation(), Identity::contact(email));
+        let (generation, identity) = (self.current.generation(), Identity::contact(email));
         // So that nobody can measure whether an address is known, an unknown one costs a read, too.
         let found = self.blocking(move || {
             let found = generation.find(&identity);
@@ -138,13 +138,13 @@ impl ContactStore for LedgerStore {
         is_mailed: bool,
         count: usize,
     ) -> Result<Vec<Contact>, StoreError> {
-        let generation = self.shared.generation();
+        let generation = self.current.generation();
         self.blocking(move || generation.overdue(before, is_mailed, count))
             .await
     }
 
     async fn status_counts(&self) -> Result<StatusCounts, StoreError> {
-        Ok(self.shared.generation().table().status_counts())
+        Ok(self.current.generation().table().status_counts())
     }
 
     async fn list(
@@ -165,7 +165,7 @@ impl ContactStore for LedgerStore {
         until: Option<Timestamp>,
     ) -> Result<u64, StoreError> {
         if (since, until) == (None, None) {
-            return Ok(self.shared.generation().table().contacts());
+            return Ok(self.current.generation().table().contacts());
         }
         let mut pages = self.list(since, until).await?;
         let mut count = 0;
@@ -227,7 +227,7 @@ impl ContactStore for LedgerStore {
     }
 
     fn check(&self) -> Result<(), StoreError> {
-        self.shared.check()
+        self.health.check()
     }
 }
 

@@ -40,7 +40,7 @@ impl KeyIssuer for LedgerStore {
     }
 
     fn check(&self) -> Result<(), StoreError> {
-        self.shared.check()
+        self.health.check()
     }
 }
 

@@ -41,7 +41,7 @@ impl DeliveryQueue for LedgerStore {
         let (generation, due) = {
             let mut taken = self.taken.lock();
             // Under the lock, so that everything released is settled in this generation.
-            let generation = self.shared.generation();
+            let generation = self.current.generation();
             let index = generation.table().deliveries();
             let due = index.take_due(&mut taken, channel, count, turn, now);
             (generation, due)
@@ -78,7 +78,7 @@ impl DeliveryQueue for LedgerStore {
         let ids = match id {
             Some(id) => vec![id],
             None => {
-                let generation = self.shared.generation();
+                let generation = self.current.generation();
                 generation.table().deliveries().retryable(now)
             }
         };
@@ -92,7 +92,7 @@ impl DeliveryQueue for LedgerStore {
     }
 
     async fn drop_dead(&self, now: Timestamp) -> Result<u64, StoreError> {
-        let dead = self.shared.generation().table().deliveries().dead();
+        let dead = self.current.generation().table().deliveries().dead();
         let too_many = dead.len().saturating_sub(Delivery::DEAD_KEPT_MAX);
         let is_dropped = |number: usize, at: Timestamp| {
             number < too_many || at.plus_ms(Delivery::DEAD_KEPT_MS) <= now
@@ -122,7 +122,7 @@ impl DeliveryQueue for LedgerStore {
     }
 
     async fn standing(&self, channel: Channel) -> Result<QueueStanding, StoreError> {
-        let generation = self.shared.generation();
+        let generation = self.current.generation();
         Ok(QueueStanding {
             is_held: self.held.lock().contains(&channel),
             ..generation.table().deliveries().standing(channel)
@@ -176,7 +176,7 @@ impl LedgerStore {
 
     /// Number of deliveries to or about these addresses that are being attempted right now.
     pub(super) fn count_in_flight(&self, emails: &[EmailAddress]) -> u64 {
-        let generation = self.shared.generation();
+        let generation = self.current.generation();
         let index = generation.table().deliveries();
         let naming = emails.iter().flat_map(|email| index.naming(email.as_str()));
         let taken = self.taken.lock();

@@ -4,16 +4,38 @@
 //! readable after a compaction has replaced it.
 
 use std::fs::File;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use parking_lot::RwLock;
+
 use crate::adapters::files::store_error;
-use crate::domain::{Confirmation, Contact, Timestamp};
+use crate::domain::{Confirmation, Contact, Timestamp, macros::hidden};
 use crate::ports::StoreError;
 
 use super::record::{
     Content as _, Event, FIRST_PLACE, Flaw, Identity, Ledger, Place, State, event_at, events,
 };
 use super::table::PlaceTable;
+
+/// The generation that lookups read, until a compaction replaces it.
+pub(super) struct CurrentGeneration(RwLock<Arc<Generation>>);
+
+impl CurrentGeneration {
+    pub(super) fn new(generation: Generation) -> Self {
+        Self(RwLock::new(Arc::new(generation)))
+    }
+
+    pub(super) fn generation(&self) -> Arc<Generation> {
+        Arc::clone(&self.0.read())
+    }
+
+    pub(super) fn replace(&self, generation: Generation) {
+        *self.0.write() = Arc::new(generation);
+    }
+}
+
+hidden!(CurrentGeneration);
 
 /// A readable generation.
 pub(super) struct Generation {

@@ -14,10 +14,10 @@ use crate::domain::{Channel, Timestamp};
 use crate::metrics::Metrics;
 
 use super::compaction::Copy;
-use super::generation::Generation;
+use super::generation::{CurrentGeneration, Generation};
+use super::health::WriterHealth;
 use super::mark::{self, Mark};
 use super::record::{FORMAT, Flaw, LEDGER, Ledger, Stamp, unfinished, verify};
-use super::shared_state::SharedState;
 use super::writer::LedgerWriter;
 
 /// The store's limits, intervals, files and metrics.
@@ -62,7 +62,8 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
     let has_forgotten = generation.table().has_forgotten();
     let mut writer = LedgerWriter {
         ledger,
-        shared: Arc::new(SharedState::new(Arc::new(generation))),
+        current: Arc::new(CurrentGeneration::new(generation)),
+        health: Arc::new(WriterHealth::default()),
         superfluous_min: tuning.superfluous_min,
         put_off: 0,
         metrics: Arc::clone(&tuning.metrics),
@@ -125,7 +126,7 @@ fn open_ledger(data_dir: &DataDir, files: &Arc<dyn Files>) -> Result<(Ledger, bo
 
 /// Holds pending deliveries in a copy of a ledger: the original's service may have made some of them.
 fn hold_deliveries(data_dir: &DataDir, writer: &LedgerWriter) -> Result<(), OpenError> {
-    let generation = writer.shared.generation();
+    let generation = writer.current.generation();
     for channel in Channel::ALL {
         if generation.table().deliveries().standing(channel).waiting == 0 {
             continue;

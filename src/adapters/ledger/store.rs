@@ -22,9 +22,10 @@ use crate::ports::{Compaction, ERASED_MAX, PageStream, StoreError};
 
 use super::compaction::Compactor;
 use super::draft::Draft;
+use super::generation::CurrentGeneration;
+use super::health::WriterHealth;
 use super::open::{Tuning, open};
 use super::record::{Content, Flaw, Identity, Place, State};
-use super::shared_state::SharedState;
 use super::table::TakenDeliveries;
 use super::writer::{ChangeReply, LedgerWriter, PendingChange, closed};
 
@@ -45,7 +46,8 @@ pub struct LedgerStore {
     slots: Arc<Semaphore>,
     writer: Arc<Mutex<LedgerWriter>>,
     compactor: Arc<Compactor>,
-    pub(super) shared: Arc<SharedState>,
+    pub(super) current: Arc<CurrentGeneration>,
+    pub(super) health: Arc<WriterHealth>,
     pub(super) files: Arc<dyn Files>,
     /// The data directory.
     pub(super) directory: PathBuf,
@@ -79,7 +81,7 @@ impl LedgerStore {
     /// As [`LedgerStore::open`].
     pub fn open_with(data_dir: &DataDir, tuning: &Tuning) -> Result<Self, OpenError> {
         let writer = open(data_dir, tuning)?;
-        let shared = Arc::clone(&writer.shared);
+        let (current, health) = (Arc::clone(&writer.current), Arc::clone(&writer.health));
         let channels = Channel::ALL.into_iter();
         let held = channels.filter(|channel| held(data_dir.path(), *channel).exists());
         let writer = Arc::new(Mutex::new(writer));
@@ -98,7 +100,8 @@ impl LedgerStore {
             slots: Arc::new(Semaphore::new(tuning.waiting_changes_max)),
             writer,
             compactor,
-            shared,
+            current,
+            health,
             files: Arc::clone(&tuning.files),
             directory: data_dir.path().to_path_buf(),
             held: Mutex::new(held.collect()),
@@ -119,7 +122,7 @@ impl LedgerStore {
         if !self.stop() {
             return Ok(());
         }
-        self.shared.set_write_error(Some(closed()));
+        self.health.set_write_error(Some(closed()));
         self.writer.lock().finish()
     }
 
@@ -160,10 +163,10 @@ impl LedgerStore {
         let answered = match self.send(Box::new(change)) {
             Ok(()) => answer
                 .await
-                .unwrap_or_else(|_given_up| Err(self.shared.unavailable())),
+                .unwrap_or_else(|_given_up| Err(self.health.unavailable())),
             Err(error) => Err(error),
         };
-        answered.inspect_err(|error| self.shared.count_failure(error))
+        answered.inspect_err(|error| self.health.count_failure(error))
     }
 
     /// Changes each of many identities, in batches short enough for waiting sign-ups. Returns the number of changed
@@ -218,9 +221,9 @@ impl LedgerStore {
     {
         let outcome = match spawn_blocking(work).await {
             Ok(outcome) => outcome.map_err(StoreError::from),
-            Err(_panic) => Err(self.shared.unavailable()),
+            Err(_panic) => Err(self.health.unavailable()),
         };
-        outcome.inspect_err(|error| self.shared.count_failure(error))
+        outcome.inspect_err(|error| self.health.count_failure(error))
     }
 
     /// The state of `identity` after the last acknowledged change, unless it was removed.
@@ -228,7 +231,7 @@ impl LedgerStore {
         &self,
         identity: Identity,
     ) -> Result<Option<T>, StoreError> {
-        let generation = self.shared.generation();
+        let generation = self.current.generation();
         if generation.table().places(&identity).is_empty() {
             return Ok(None);
         }
@@ -242,14 +245,14 @@ impl LedgerStore {
         &self,
         build: impl Fn(State) -> Option<T> + Send + 'static,
     ) -> PageStream<T> {
-        let shared = Arc::clone(&self.shared);
+        let (current, health) = (Arc::clone(&self.current), Arc::clone(&self.health));
         let (sender, mut receiver) = mpsc::channel(PAGES_MAX);
         spawn_blocking(move || {
-            let generation = shared.generation();
+            let generation = current.generation();
             let states = generation.states(generation.end(), build);
             if let Err(flaw) = send_pages(states, &sender) {
                 let error = StoreError::from(flaw);
-                shared.count_failure(&error);
+                health.count_failure(&error);
                 // Fails if nobody reads any more.
                 let _ = sender.blocking_send(Err(error));
             }
@@ -272,12 +275,12 @@ fn run(
     receiver: &Receiver<Waiting>,
     look_interval: Duration,
 ) {
-    let shared = Arc::clone(&writer.lock().shared);
+    let health = Arc::clone(&writer.lock().health);
     loop {
         match receiver.recv_timeout(look_interval) {
             Ok((first, since, slot)) => {
                 drop(slot);
-                shared.set_busy_since(Some(since));
+                health.set_busy_since(Some(since));
                 let more = receiver.try_iter().take(BATCH_CHANGES_MAX - 1);
                 let more = more.map(|(change, _since, _slot)| change);
                 let changes = iter::once(first).chain(more).collect();
@@ -286,13 +289,13 @@ fn run(
             }
             Err(RecvTimeoutError::Timeout) => {
                 // A disk that hangs keeps it busy, too.
-                shared.set_busy_since(Some(Instant::now()));
+                health.set_busy_since(Some(Instant::now()));
                 // A failure is shown by health.
                 let _ = writer.lock().look_after();
             }
             Err(RecvTimeoutError::Disconnected) => return,
         }
-        shared.set_busy_since(None);
+        health.set_busy_since(None);
     }
 }
 

@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::io::ErrorKind;
 use std::pin::Pin;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -75,7 +75,7 @@ async fn fresh() -> (tempfile::TempDir, LedgerStore) {
 fn lose_generation(root: &tempfile::TempDir, store: &LedgerStore) {
     let file = fs::File::open(root.path().join(LEDGER)).unwrap();
     let empty = Generation::empty(file);
-    store.shared.set_generation(Arc::new(empty));
+    store.current.replace(empty);
 }
 
 #[tokio::test]
@@ -187,7 +187,7 @@ fn a_copy_is_gone_on_with_only_while_what_it_is_of_is_the_generation() {
         let copy = copy.run(NOW, &AtomicBool::new(false)).unwrap();
         if is_replaced {
             let same = Generation::of(&writer.ledger).unwrap();
-            writer.shared.set_generation(Arc::new(same));
+            writer.current.replace(same);
         }
         let switched = writer.switch_to(copy);
         assert_eq!(switched.is_err(), is_replaced, "{switched:?}");

@@ -12,10 +12,10 @@ use crate::metrics::Metrics;
 use crate::ports::StoreError;
 
 use super::draft::Draft;
-use super::generation::Generation;
+use super::generation::{CurrentGeneration, Generation};
+use super::health::WriterHealth;
 use super::mark::Mark;
 use super::record::{Flaw, Ledger};
-use super::shared_state::SharedState;
 
 /// Decides one change. Dropping it, or its reply, means to the caller that nothing was stored. If it cannot be decided,
 /// the caller gets that error at once, and there is no reply.
@@ -27,7 +27,8 @@ pub(super) type ChangeReply = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 /// The state of the writer.
 pub(super) struct LedgerWriter {
     pub(super) ledger: Ledger,
-    pub(super) shared: Arc<SharedState>,
+    pub(super) current: Arc<CurrentGeneration>,
+    pub(super) health: Arc<WriterHealth>,
     /// Fewer superfluous lines than this are never worth a compaction.
     pub(super) superfluous_min: u64,
     /// After a failed compaction: none is begun with fewer superfluous lines than this.
@@ -61,7 +62,7 @@ impl LedgerWriter {
             Err(_) => self.metrics.ledger.failed.increase(),
         }
         self.metrics.ledger.bytes.set(self.ledger.length);
-        self.shared.set_write_error(outcome.as_ref().err().cloned());
+        self.health.set_write_error(outcome.as_ref().err().cloned());
         // Dropping them replies with this error.
         drop(changes);
         for reply in replies {
@@ -72,7 +73,7 @@ impl LedgerWriter {
     /// Checks whether changes can be stored, while none are waiting.
     pub(super) fn look_after(&mut self) -> Result<(), StoreError> {
         let repaired = caught(|| self.repair());
-        self.shared.set_write_error(repaired.clone().err());
+        self.health.set_write_error(repaired.clone().err());
         repaired
     }
 
@@ -92,7 +93,7 @@ impl LedgerWriter {
         changes: &mut IntoIter<PendingChange>,
         replies: &mut Vec<ChangeReply>,
     ) -> Result<(), StoreError> {
-        let generation = self.shared.generation();
+        let generation = self.current.generation();
         let mut draft = Draft::new(&generation);
         for change in changes {
             replies.extend(change(&mut draft));
@@ -116,9 +117,9 @@ impl LedgerWriter {
         self.check_place()?;
         self.ledger.repair().map_err(Flaw::Io)?;
         // After a panic right after a sync, the last batch was not shown.
-        if self.shared.generation().end() != self.ledger.length {
+        if self.current.generation().end() != self.ledger.length {
             let generation = Generation::of(&self.ledger)?;
-            self.shared.set_generation(Arc::new(generation));
+            self.current.replace(generation);
         }
         Ok(())
     }

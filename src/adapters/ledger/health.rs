@@ -1,16 +1,12 @@
-//! State that readers share with the writer.
+//! The health of the writer, which callers are told and the log reports.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::domain::macros::hidden;
 use crate::ports::StoreError;
-
-use super::generation::Generation;
 
 /// Time after which a store is busy if its writer is still working on a change, or has let one wait.
 const BUSY_AFTER: Duration = Duration::from_secs(2);
@@ -18,15 +14,15 @@ const BUSY_AFTER: Duration = Duration::from_secs(2);
 /// Shortest time between two log lines about a failing store.
 const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 
-/// The source of lookups, and the health of the writer.
-pub(super) struct SharedState {
-    generation: RwLock<Arc<Generation>>,
+/// Writes that fail or hang, and the requests that fail because of them.
+#[derive(Debug, Default)]
+pub(super) struct WriterHealth {
     health: Mutex<Health>,
     /// True while a change waits or writes fail. Checked before the lock, which all cores would write to.
     is_troubled: AtomicBool,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Health {
     /// Reason why writes fail, if they do.
     write_error: Option<StoreError>,
@@ -39,24 +35,7 @@ struct Health {
     is_announced: bool,
 }
 
-impl SharedState {
-    pub(super) fn new(generation: Arc<Generation>) -> Self {
-        Self {
-            generation: RwLock::new(generation),
-            health: Mutex::default(),
-            is_troubled: AtomicBool::new(false),
-        }
-    }
-
-    /// The running generation.
-    pub(super) fn generation(&self) -> Arc<Generation> {
-        Arc::clone(&self.generation.read())
-    }
-
-    pub(super) fn set_generation(&self, generation: Arc<Generation>) {
-        *self.generation.write() = generation;
-    }
-
+impl WriterHealth {
     /// True unless changes are known to fail.
     pub(super) fn is_sound(&self) -> bool {
         self.health.lock().write_error.is_none()
@@ -126,5 +105,3 @@ impl SharedState {
         write_error.unwrap_or_else(|| StoreError::Unavailable("the change was dropped".to_owned()))
     }
 }
-
-hidden!(SharedState);
