@@ -10,10 +10,10 @@ use crate::ports::{
 };
 use crate::usecases::admit::Credentials;
 use crate::usecases::ask_assistant::Assistant;
-use crate::usecases::contacts::Newsletter;
 use crate::usecases::deliver::Deliveries;
 use crate::usecases::meter::Meter;
 use crate::usecases::opt_in::OptIn;
+use crate::usecases::subscribe::Newsletter;
 
 /// The service's ports and settings. Built once, by `main` or by a test.
 pub struct App {

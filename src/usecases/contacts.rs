@@ -3,49 +3,14 @@
 use std::net::IpAddr;
 
 use crate::domain::{
-    Contact, ContactStatus, Delivery, DeliveryId, DeliveryKind, EmailAddress, Erasure, LeaveToken,
-    MacKey, Timestamp,
+    Contact, ContactStatus, Delivery, DeliveryKind, EmailAddress, Erasure, Timestamp,
 };
-use crate::ports::{ContactStore, DeliveryQueue, ERASED_MAX, Entropy, StoreError, WebhookSender};
+use crate::ports::{DeliveryQueue, ERASED_MAX, StoreError};
 
-use super::meter::Meter;
-use super::opt_in::OptIn;
-
-/// The ports and settings of the newsletter.
-#[derive(Clone, Copy)]
-pub struct Newsletter<'a> {
-    /// Counts sign-ups.
-    pub meter: Meter<'a>,
-    pub contacts: &'a dyn ContactStore,
-    /// Is posted the sign-ups in place of the store, if any.
-    pub provider: Option<&'a dyn WebhookSender>,
-    /// Hashes the origin of a sign-up.
-    pub origin_key: &'a MacKey,
-    /// Random bytes for unsubscribe tokens.
-    pub entropy: &'a dyn Entropy,
-    /// The operator's program, notified of sign-ups, if any.
-    pub webhook: Option<&'a dyn WebhookSender>,
-    /// Asks contacts to confirm, if required.
-    pub opt_in: Option<OptIn<'a>>,
-}
+use super::subscribe::Newsletter;
 
 impl Newsletter<'_> {
-    /// The event for the contact with this address and token; `None` without a program. The event of an erasure
-    /// has the token alone.
-    pub(super) fn notice(
-        &self,
-        kind: DeliveryKind,
-        email: &EmailAddress,
-        token: &LeaveToken,
-        now: Timestamp,
-    ) -> Option<Delivery> {
-        let email = (kind != DeliveryKind::Erased).then_some(email);
-        let body = self.webhook?.write(kind, email, token, now);
-        let id = DeliveryId::new(kind, token, now);
-        Some(Delivery::new(id, kind, email.cloned(), body, now))
-    }
-
-    /// The same for a stored contact. `None` for one stored before contacts had tokens.
+    /// [`Newsletter::notice`] for a stored contact. `None` for one stored before contacts had tokens.
     fn notice_of(&self, kind: DeliveryKind, contact: &Contact, now: Timestamp) -> Option<Delivery> {
         let token = contact.leave_token.as_ref()?;
         self.notice(kind, &contact.email, token, now)

@@ -3,8 +3,8 @@
 //! | Module | Purpose |
 //! |---|---|
 //! | [`admit`] | authenticates a request and counts it |
-//! | [`subscribe`] | signs up an address for the newsletter |
-//! | [`contacts`] | confirms, unsubscribes and erases contacts; events for the operator's program |
+//! | [`subscribe`] | signs up an address for the newsletter; events for the operator's program |
+//! | [`contacts`] | confirms, unsubscribes and erases contacts |
 //! | [`deliver`] | delivers pending events and emails |
 //! | [`opt_in`] | the confirmation email, and the expiry of unconfirmed contacts |
 //! | [`ask_assistant`] | answers a visitor within the quota; shows the remaining quota |

@@ -1,14 +1,49 @@
 //! Signing up an address for the newsletter.
 
 use crate::domain::{
-    Client, Consent, Contact, Decision, DeliveryId, DeliveryKind, EmailAddress, Failure,
+    Client, Consent, Contact, Decision, Delivery, DeliveryId, DeliveryKind, EmailAddress, Failure,
     LeaveToken, MacKey, Origin, OriginHash, PolicyName, SignUp, Subject, Subscription, Timestamp,
 };
 use crate::metrics::Metrics;
-use crate::ports::{LimiterError, StoreError, WebhookSender, random};
+use crate::ports::{ContactStore, Entropy, LimiterError, StoreError, WebhookSender, random};
 
-use super::contacts::Newsletter;
-use super::meter::ChargeError;
+use super::meter::{ChargeError, Meter};
+use super::opt_in::OptIn;
+
+/// The ports and settings of the newsletter.
+#[derive(Clone, Copy)]
+pub struct Newsletter<'a> {
+    /// Counts sign-ups.
+    pub meter: Meter<'a>,
+    pub contacts: &'a dyn ContactStore,
+    /// Is posted the sign-ups in place of the store, if any.
+    pub provider: Option<&'a dyn WebhookSender>,
+    /// Hashes the origin of a sign-up.
+    pub origin_key: &'a MacKey,
+    /// Random bytes for unsubscribe tokens.
+    pub entropy: &'a dyn Entropy,
+    /// The operator's program, notified of sign-ups, if any.
+    pub webhook: Option<&'a dyn WebhookSender>,
+    /// Asks contacts to confirm, if required.
+    pub opt_in: Option<OptIn<'a>>,
+}
+
+impl Newsletter<'_> {
+    /// The event for the contact with this address and token; `None` without a program. The event of an erasure
+    /// has the token alone.
+    pub(super) fn notice(
+        &self,
+        kind: DeliveryKind,
+        email: &EmailAddress,
+        token: &LeaveToken,
+        now: Timestamp,
+    ) -> Option<Delivery> {
+        let email = (kind != DeliveryKind::Erased).then_some(email);
+        let body = self.webhook?.write(kind, email, token, now);
+        let id = DeliveryId::new(kind, token, now);
+        Some(Delivery::new(id, kind, email.cloned(), body, now))
+    }
+}
 
 /// Evidence of a sign-up, as claimed by the client.
 #[derive(Clone, Debug)]
@@ -33,7 +68,7 @@ pub struct Subscribed {
 pub enum SubscribeError {
     #[error(transparent)]
     NotCharged(#[from] ChargeError),
-    /// Every charge was refunded, except `newsletter-ip` if the provider failed ([`super::meter::Meter::refund`]): so it bounds
+    /// Every charge was refunded, except `newsletter-ip` if the provider failed ([`Meter::refund`]): so it bounds
     /// how often a client can retry.
     #[error("{1}")]
     Failed(Decision, SignUpFailure),

@@ -17,10 +17,9 @@ use landing_api::ports::{
     RateLimiter, StoreError, WebhookSender,
 };
 use landing_api::usecases::ask_assistant::{self, Answered, Assistant, ChatError};
-use landing_api::usecases::contacts::Newsletter;
 use landing_api::usecases::issue_key::{IssueError, issue_key};
 use landing_api::usecases::meter::{ChargeError, Meter};
-use landing_api::usecases::subscribe::{SignUpFailure, SubscribeError, subscribe};
+use landing_api::usecases::subscribe::{Newsletter, SignUpFailure, SubscribeError, subscribe};
 
 use super::limiters::limiters;
 use crate::fixtures::{
