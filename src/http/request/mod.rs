@@ -6,13 +6,11 @@
 //! | `identity`, [`client_ip`] | credentials and cookies, addresses behind proxies |
 //! | `version`, `negotiate` | the requested version, and the types the client accepts |
 //! | `body`, `json`, `form` | reading bodies, and the JSON or form in them |
-//! | `evidence` | the evidence of a sign-up |
 //! | `request_id` | the request's id |
 
 pub mod area;
 pub(crate) mod body;
 pub mod client_ip;
-pub(crate) mod evidence;
 pub(crate) mod form;
 pub(crate) mod head;
 pub(crate) mod identity;

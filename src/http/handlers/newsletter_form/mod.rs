@@ -14,7 +14,7 @@ use crate::domain::{EmailAddress, Language, SignUpWay};
 use crate::http::answer::documents::PAGE_POLICY;
 use crate::http::answer::page::WrittenPage;
 use crate::http::endpoint::{Handled::Now, later};
-use crate::http::request::evidence::evidence;
+use crate::http::handlers::newsletter::evidence;
 use crate::http::request::form;
 use crate::http::{BodyRule, Code, Endpoint, Errors, Problem, Reply, RequestContext};
 use crate::usecases::subscribe::subscribe;
