@@ -21,7 +21,7 @@ use crate::http::log_throttle::LogThrottle;
 use crate::http::request::client_ip::{ClientIp, Forwarding, TrustedProxies};
 use crate::http::request::head::Head;
 use crate::http::request::request_id::RequestIds;
-use crate::http::request::{identity, negotiate};
+use crate::http::request::{form, identity, negotiate};
 use crate::http::server::shares::Shares;
 use crate::http::{AllowedOrigins, Area, RequestId};
 
@@ -87,6 +87,11 @@ impl RequestContext {
 
     pub(crate) fn headers(&self) -> &HeaderMap {
         &self.parts.headers
+    }
+
+    /// The parameter `name` of the query, the first if it is repeated.
+    pub(crate) fn query(&self, name: &str) -> Option<String> {
+        form::parameter_of(&self.parts.uri, name)
     }
 
     /// The visitor that the quota cookie names, or a new one. `None` for a program, which presents a credential in its

@@ -10,7 +10,7 @@ use crate::domain::{
     Consent, EmailAddress, EmailError, Language, SignUpWay, Source, TextDigest, is_same_origin,
 };
 use crate::http::endpoint::later;
-use crate::http::request::{form, json};
+use crate::http::request::json;
 use crate::http::{BodyRule, Endpoint, Problem, Reply, RequestContext, Unknown};
 use crate::site::tools::Tool;
 use crate::usecases::subscribe::{Evidence, subscribe};
@@ -38,12 +38,10 @@ fn way(context: &RequestContext) -> SignUpWay {
 async fn sign_up(context: RequestContext, body: Bytes, way: SignUpWay) -> Result<Reply, Problem> {
     let email = read_request(&body)?;
     let app = context.app();
-    let query = context.parts.uri.query().unwrap_or_default();
-    let query = form::parse(query.as_bytes());
     // The body allows no other fields, so a page puts its name in the query. Invalid names are left out.
-    let named = query.first("source");
+    let named = context.query("source");
     let language = (way == SignUpWay::Element).then(|| context.language());
-    let evidence = evidence(&context, way, named, language);
+    let evidence = evidence(&context, way, named.as_deref(), language);
     let subscribed = subscribe(app.newsletter(), &context.client, email, evidence).await?;
     let mode = match subscribed.is_passed_on {
         true => "notify",

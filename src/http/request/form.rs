@@ -5,8 +5,8 @@
 //! Every body is a form. A broken escape or invalid UTF-8 is an error of its parameter if that is read, where
 //! the WHATWG parser would replace it; in other parameters it doesn't matter.
 
-use hyper::HeaderMap;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::{HeaderMap, Uri};
 use percent_encoding::percent_decode;
 
 use crate::http::Errors;
@@ -27,13 +27,23 @@ pub(crate) fn read(headers: &HeaderMap, body: &[u8]) -> FormParams {
 /// Parses a body. A byte order mark before it is ignored.
 pub(crate) fn parse(body: &[u8]) -> FormParams {
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
-    let pairs = body.split(|&byte| byte == b'&');
-    let pairs = pairs.filter(|pair| !pair.is_empty()).filter_map(|pair| {
+    FormParams(pairs(body).collect())
+}
+
+/// The parameter `name` of a query, the first if it is repeated.
+pub(crate) fn parameter_of(uri: &Uri, name: &str) -> Option<String> {
+    let mut pairs = pairs(uri.query()?.as_bytes());
+    pairs.find(|(found, _)| found == name)?.1
+}
+
+/// Names and values. A value that can't be decoded is `None`.
+fn pairs(text: &[u8]) -> impl Iterator<Item = (String, Option<String>)> {
+    let pairs = text.split(|&byte| byte == b'&');
+    pairs.filter(|pair| !pair.is_empty()).filter_map(|pair| {
         let mut halves = pair.splitn(2, |&byte| byte == b'=');
         let mut half = || decode(halves.next().unwrap_or_default());
         Some((half()?, half()))
-    });
-    FormParams(pairs.collect())
+    })
 }
 
 /// Parses a body whose parts are separated by `boundary`. Parts without a name are left out, and the value of

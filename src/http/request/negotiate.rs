@@ -7,6 +7,7 @@ use hyper::header::{ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, HeaderName};
 use hyper::http::request::Parts;
 
 use crate::domain::Language;
+use crate::http::request::form;
 
 /// True if the client prefers server-sent events to JSON, which is the default.
 pub(crate) fn prefers_events(headers: &HeaderMap) -> bool {
@@ -33,10 +34,8 @@ pub(crate) fn choose<'a>(headers: &HeaderMap, offered: impl Iterator<Item = &'a 
 /// Language of the response: that of the query (`?lang=de`), or of those that the `site` has, the default first, the one
 /// with the highest weight in `Accept-Language`, the first of several. `*` is the default.
 pub(crate) fn language(request: &Parts, site: &[Language]) -> Language {
-    let pairs = request.uri.query().unwrap_or_default().split('&');
-    let named = pairs
-        .filter_map(|pair| pair.strip_prefix("lang="))
-        .find_map(Language::of_tag);
+    let named = form::parameter_of(&request.uri, "lang");
+    let named = named.and_then(|tag| Language::of_tag(&tag));
     named.unwrap_or_else(|| {
         let default = site.first().copied().unwrap_or_default();
         let accepted = ranges(&request.headers, ACCEPT_LANGUAGE)
@@ -177,6 +176,8 @@ mod tests {
             ("/", "nonsense,,;", English),
             ("/?lang=fr", "de", French),
             ("/?a=b&lang=es-MX", "", Spanish),
+            ("/?lang=%65s", "", Spanish),
+            ("/?lang=fr&lang=de", "", French),
             ("/?lang=xx", "de", German),
             ("/?lang=", "", English),
         ] {
