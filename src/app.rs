@@ -8,8 +8,8 @@ use crate::ports::{
     BlockList, Clock, ContactStore, CountStore, DeliveryQueue, Entropy, KeyIssuer, MailSender,
     ModelClient, QuestionStore, RateLimiter, RevocationList, StoreMaintenance, WebhookSender,
 };
-use crate::usecases::admit::Credentials;
 use crate::usecases::ask_assistant::Assistant;
+use crate::usecases::authenticate::Credentials;
 use crate::usecases::deliver::Deliveries;
 use crate::usecases::meter::Meter;
 use crate::usecases::opt_in::OptIn;

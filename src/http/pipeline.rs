@@ -27,7 +27,6 @@ use hyper::{HeaderMap, Request, Response, StatusCode, Version};
 use tokio::time::Instant;
 
 use crate::domain::Decision;
-use crate::usecases::admit;
 
 use crate::http::answer::cors;
 use crate::http::answer::render::{self, Renderer};
@@ -164,7 +163,7 @@ impl Exchange {
             return Ok(Step::Unadmitted);
         }
         let (meter, decision) = (context.app().meter(), &mut self.decision);
-        if !admit::admit_now(meter, context.now, &context.client, decision) {
+        if !meter.admit_now(&context.client, context.now, decision) {
             return Ok(Step::Unadmitted);
         }
         let endpoint = self.admitted_endpoint(Ok(()))?;
@@ -216,9 +215,7 @@ impl Exchange {
         let context = &mut self.context;
         let (app, now) = (&context.peer.state.app, context.now);
         let is_presented = context.head.has_credential;
-        if is_presented
-            && let Some(refusal) = admit::known_refusal(app.meter(), now, &context.client)
-        {
+        if is_presented && let Some(refusal) = app.meter().known_refusal(&context.client, now) {
             self.decision = refusal;
             return self.admitted_endpoint(Ok(()));
         }
@@ -226,13 +223,11 @@ impl Exchange {
         let credential = identity::identify(app.credentials(), now, headers, context.area).await;
         context.client.credential = credential.as_ref().ok().copied().flatten();
         let (meter, client) = (app.meter(), &context.client);
-        let door = meter
-            .acquire(&admit::door_charges(meter, client), now)
-            .await?;
+        let door = meter.acquire(&meter.door_charges(client), now).await?;
         self.decision = door.decision;
         if self.decision.is_refused() && is_presented && context.client.credential.is_none() {
             // For the look-up. A failure only means that the next one is looked up, too.
-            let charges = admit::network_charges(meter, client);
+            let charges = meter.network_charges(client);
             let _ = meter.acquire(&charges, now).await;
         }
         self.admitted_endpoint(credential.map(drop))

@@ -3,7 +3,7 @@
 use crate::domain::{AccessToken, Client, Decision, PolicyName, Registration, Timestamp};
 use crate::ports::{Entropy, StoreError, random};
 
-use super::admit::Credentials;
+use super::authenticate::Credentials;
 use super::meter::{ChargeError, Meter};
 
 /// An issued token, and with it its registration.

@@ -3,8 +3,8 @@
 use arrayvec::ArrayVec;
 
 use crate::domain::{
-    CountedBy, Decision, LimitKey, MacKey, Network, POLICIES_PER_REQUEST_MAX, Policies, PolicyName,
-    Subject, Timestamp,
+    Client, CountedBy, Decision, LimitKey, MacKey, Network, POLICIES_PER_REQUEST_MAX, Policies,
+    PolicyName, Subject, Timestamp,
 };
 use crate::metrics::Metrics;
 use crate::ports::{Admission, Charge, Clock, LimiterError, RateLimiter};
@@ -24,6 +24,9 @@ pub struct Meter<'a> {
     pub metrics: &'a Metrics,
 }
 
+/// The policies that count every request.
+pub const EVERY_REQUEST: [PolicyName; 2] = [PolicyName::Default, PolicyName::Ip];
+
 /// The charges of a request.
 pub type Charges<'a> = ArrayVec<Charge<'a>, POLICIES_PER_REQUEST_MAX>;
 
@@ -39,6 +42,40 @@ pub enum ChargeError {
 }
 
 impl<'a> Meter<'a> {
+    /// Charges a request to the policies of [`EVERY_REQUEST`], if the limiter is in this process; false if it is not.
+    /// Writes to `decision`.
+    pub fn admit_now(&self, client: &Client, now: Timestamp, decision: &mut Decision) -> bool {
+        let mut admission = Admission::default();
+        let is_decided = self.acquire_now(&self.door_charges(client), now, &mut admission);
+        *decision = admission.decision;
+        is_decided
+    }
+
+    /// The charges of a request to the policies of [`EVERY_REQUEST`].
+    pub fn door_charges(&self, client: &Client) -> Charges<'a> {
+        let [default, ip] = EVERY_REQUEST;
+        let subjects = [(default, client.subject()), (ip, client.network_subject())];
+        self.charges(client.network, &subjects)
+    }
+
+    /// The charges of a request to the client's network alone.
+    pub fn network_charges(&self, client: &Client) -> Charges<'a> {
+        let subjects = [(PolicyName::Ip, client.network_subject())];
+        self.charges(client.network, &subjects)
+    }
+
+    /// The refusal that awaits any request from the client's network, as far as it is known at once. Checked
+    /// before a credential is looked up, so that a networked store isn't queried for endless made-up ones.
+    pub fn known_refusal(&self, client: &Client, now: Timestamp) -> Option<Decision> {
+        let charges = self.network_charges(client);
+        let peeked = self.limiter.peek_now(&charges, now)?;
+        let mut standing = *peeked.standings().first()?;
+        standing.is_violated = standing.remaining() == 0;
+        let mut decision = Decision::default();
+        decision.push(standing);
+        decision.is_refused().then_some(decision)
+    }
+
     /// Charges each subject under its policy, or none of them, for a request from `network`.
     pub async fn charge(
         &self,

@@ -2,7 +2,7 @@
 //!
 //! | Module | Purpose |
 //! |---|---|
-//! | [`admit`] | authenticates a request and counts it |
+//! | [`authenticate`] | authenticates a client by its token or key |
 //! | [`subscribe`] | signs up an address for the newsletter; events for the operator's program |
 //! | [`contacts`] | confirms, unsubscribes and erases contacts |
 //! | [`deliver`] | delivers pending events and emails |
@@ -11,11 +11,11 @@
 //! | [`issue_key`] | issues a free API key |
 //! | [`agents`] | registers agents and issues them tokens |
 //! | [`revoke`] | revokes a key or a registration |
-//! | [`meter`] | charges and refunds, for all of them |
+//! | [`meter`] | charges every request, and charges and refunds those of the other use cases |
 
-pub mod admit;
 pub mod agents;
 pub mod ask_assistant;
+pub mod authenticate;
 pub mod contacts;
 pub mod deliver;
 pub mod issue_key;

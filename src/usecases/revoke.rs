@@ -5,7 +5,7 @@ use crate::domain::{
 };
 use crate::ports::{KeyIssuer, RevocationList, StoreError};
 
-use super::admit::Credentials;
+use super::authenticate::Credentials;
 
 /// The revoked credential.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use arrayvec::ArrayVec;
 use hyper::header::{HeaderName, HeaderValue};
 
 use crate::domain::{Decision, Policies, PolicyName, Quota, Standing};
-use crate::usecases::admit::EVERY_REQUEST;
+use crate::usecases::meter::EVERY_REQUEST;
 
 use crate::http::answer::reply::BLANK;
 
@@ -135,7 +135,7 @@ mod tests {
 
     use super::*;
     use crate::domain::{PolicyName, Quota, Standing, Usage};
-    use crate::usecases::admit::EVERY_REQUEST;
+    use crate::usecases::meter::EVERY_REQUEST;
 
     fn written(decision: &Decision) -> Vec<String> {
         let headers = RateLimitHeaders::new(&Policies::default());

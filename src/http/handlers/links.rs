@@ -17,7 +17,6 @@ use crate::http::answer::page::WrittenPage;
 use crate::http::endpoint::later;
 use crate::http::request::form;
 use crate::http::{BodyRule, Endpoint, Problem, Reply, RequestContext};
-use crate::usecases::admit::network_charges;
 use crate::usecases::contacts::{confirm, leave};
 
 pub(crate) const ASK_LEAVE: Endpoint = Endpoint {
@@ -134,7 +133,7 @@ async fn linked(context: &RequestContext) -> Result<Option<Contact>, Problem> {
     {
         return Ok(Some(contact));
     }
-    let charges = network_charges(app.meter(), &context.client);
+    let charges = app.meter().network_charges(&context.client);
     let decision = app.meter().acquire(&charges, context.now).await?.decision;
     match decision.is_refused() {
         true => Err(Problem::rate_limited(decision)),

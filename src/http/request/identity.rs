@@ -7,7 +7,7 @@ use hyper::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue};
 
 use crate::domain::{Fingerprint, QuotaToken, Timestamp, TokenKey};
 use crate::site::facts::quota_cookie_name;
-use crate::usecases::admit::{Credentials, authenticate};
+use crate::usecases::authenticate::{Credentials, authenticate};
 
 use crate::http::request::form;
 use crate::http::{Area, Code, Problem};
