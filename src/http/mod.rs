@@ -31,6 +31,6 @@ pub(crate) use answer::reply::{Reply, ReplyBody, insert, whole};
 pub use context::Peer;
 pub(crate) use context::RequestContext;
 pub(crate) use endpoint::{BodyRule, Endpoint};
-pub(crate) use request::area::Area;
+pub(crate) use request::head::Area;
 pub(crate) use request::json::{Errors, JsonObject, JsonValue, Unknown};
 pub(crate) use request::request_id::RequestId;

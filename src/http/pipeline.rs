@@ -37,8 +37,8 @@ use crate::http::endpoints::Router;
 use crate::http::handlers::health::{HEALTH, LIVEZ};
 use crate::http::request::body::{self, BodyError, BodyReader};
 use crate::http::request::client_ip::ProxyWarnings;
+use crate::http::request::head::{DEPRECATION, SERVICE_API_VERSION, SUNSET, VERSION};
 use crate::http::request::identity;
-use crate::http::request::version::{DEPRECATION, SERVICE_API_VERSION, SUNSET, VERSION};
 use crate::http::{Code, Endpoint, Peer, Problem, Reply, ReplyBody, RequestContext, whole};
 
 /// Answers requests, over any transport. Made once, at start (`service.rs`).

@@ -17,8 +17,8 @@ use crate::http::log_throttle::LogThrottle;
 pub use crate::http::pipeline::LandingService;
 use crate::http::request::body::BodyReader;
 use crate::http::request::client_ip::{ProxyWarnings, TrustedProxies};
+use crate::http::request::head::VERSION;
 use crate::http::request::request_id::RequestIds;
-use crate::http::request::version::VERSION;
 use crate::http::server::shares::Shares;
 use crate::http::{AllowedOrigins, Endpoint};
 

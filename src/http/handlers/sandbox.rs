@@ -6,8 +6,8 @@ use serde_json::json;
 
 use crate::domain::EchoMessage;
 use crate::http::endpoint::Handled::Now;
+use crate::http::request::head::VERSION;
 use crate::http::request::json;
-use crate::http::request::version::VERSION;
 use crate::http::{BodyRule, Endpoint, Problem, Reply, RequestContext, Unknown};
 use crate::site::tools::Tool;
 

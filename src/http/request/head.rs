@@ -1,21 +1,72 @@
-//! Checks and facts of a request's head.
+//! Checks and facts of a request's head: the area of its path, the version it asks for, and whether it has a credential.
 
 use std::net::Ipv6Addr;
 
 use hyper::Version;
-use hyper::header::{COOKIE, HOST, TRANSFER_ENCODING};
+use hyper::header::{AUTHORIZATION, COOKIE, HOST, HeaderName, HeaderValue, TRANSFER_ENCODING};
 use hyper::http::request::Parts;
 use hyper::http::uri::Authority;
 
 use crate::domain::is_same_origin;
 
-use crate::http::Area;
 use crate::http::request::client_ip::FORWARDING_HEADERS;
-use crate::http::request::identity;
-use crate::http::request::version::{SERVICE_API_VERSION, VERSION};
 
 /// Maximum number of headers of a request. On HTTP/1, hyper refuses more with 431.
 const HEADERS_MAX: usize = 100;
+
+/// The only version so far: in the path, and in the responses of health and sandbox.
+pub(crate) const VERSION: &str = "v1";
+
+pub(crate) const SERVICE_API_VERSION: HeaderName = HeaderName::from_static("service-api-version");
+pub(crate) const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
+pub(crate) const SUNSET: HeaderName = HeaderName::from_static("sunset");
+
+pub(super) const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+
+/// The purpose of a path, whether or not it exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Area {
+    /// `/api`.
+    Api,
+    /// `/agent` and `/oauth2`: problems have the fields of RFC 6749 too, and no response may be stored.
+    OAuth,
+    /// `/mcp`: responses are messages of its protocol, once a request has been admitted.
+    Mcp,
+    /// Documents and pages, which caches may keep.
+    Site,
+}
+
+impl Area {
+    /// The area of a path. The documents below `/mcp` are in [`Area::Site`].
+    pub fn of(path: &str) -> Self {
+        let is_below = |root| {
+            let rest = path.strip_prefix(root);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        if is_below("/api") {
+            Self::Api
+        } else if is_below("/agent") || is_below("/oauth2") {
+            Self::OAuth
+        } else if path == "/mcp" {
+            Self::Mcp
+        } else {
+            Self::Site
+        }
+    }
+
+    /// True if an invalid credential ends a request. Elsewhere it is ignored: the documents listed in a
+    /// challenge, and the endpoints that issue or revoke credentials, must work for a client whose credential
+    /// has expired.
+    pub const fn refuses_bad_credentials(self) -> bool {
+        matches!(self, Self::Api | Self::Mcp)
+    }
+
+    /// True if programs call it: responses always show the rate limits, and pages of allowed origins may read
+    /// them.
+    pub const fn is_for_programs(self) -> bool {
+        matches!(self, Self::Api | Self::OAuth | Self::Mcp)
+    }
+}
 
 /// Facts about a head that decide the path of its request.
 #[derive(Clone, Copy, Debug, Default)]
@@ -51,7 +102,7 @@ impl Head {
                 if coding.replace(value).is_some() || !is_chunked {
                     head.fault = Some("The only accepted transfer coding is a single chunked.");
                 }
-            } else if identity::is_credential(name, value) {
+            } else if is_credential(name, value) {
                 head.has_credential = true;
             } else if FORWARDING_HEADERS.contains(name) {
                 head.is_forwarded = true;
@@ -67,6 +118,26 @@ impl Head {
         }
         head.fault = head.fault.or_else(|| host_fault(parts, host, base_url));
         head
+    }
+}
+
+/// True if the header presents a credential, valid or not.
+fn is_credential(name: &HeaderName, value: &HeaderValue) -> bool {
+    name == AUTHORIZATION && of_scheme(b"bearer", value.as_bytes()).is_some() || name == API_KEY
+}
+
+/// The rest of an `Authorization` value of `scheme`; `None` for another scheme. Scheme names ignore case
+/// (RFC 9110, section 11.1). A tab may follow as well as a space, so that no credential is overlooked.
+pub(super) fn of_scheme<'a>(scheme: &[u8], value: &'a [u8]) -> Option<&'a [u8]> {
+    let (name, rest) = value.split_at_checked(scheme.len())?;
+    if !name.eq_ignore_ascii_case(scheme) {
+        return None;
+    }
+    match rest {
+        [] => Some(rest),
+        [b' ' | b'\t', ..] => Some(rest.trim_ascii()),
+        // The name of a longer scheme.
+        _ => None,
     }
 }
 
@@ -179,6 +250,31 @@ mod tests {
                       ä|http://a|<a>|a\0";
         for text in others.split('|') {
             assert!(!is_host(text.as_bytes()), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn areas_are_told_by_the_first_segment() {
+        for (path, area) in [
+            ("/api", Area::Api),
+            ("/api/", Area::Api),
+            ("/api/v1/nothing", Area::Api),
+            ("/apis", Area::Site),
+            ("/API", Area::Site),
+            ("api", Area::Site),
+            ("//api", Area::Site),
+            ("/agent", Area::OAuth),
+            ("/agent/auth/claim", Area::OAuth),
+            ("/agents", Area::Site),
+            ("/oauth2/nothing", Area::OAuth),
+            ("/mcp", Area::Mcp),
+            ("/mcp/", Area::Site),
+            ("/mcp/server-card", Area::Site),
+            ("/", Area::Site),
+            ("", Area::Site),
+            ("*", Area::Site),
+        ] {
+            assert_eq!(Area::of(path), area, "{path}");
         }
     }
 }

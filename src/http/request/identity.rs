@@ -3,21 +3,15 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hyper::HeaderMap;
-use hyper::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue};
+use hyper::header::{AUTHORIZATION, COOKIE};
 
 use crate::domain::{Fingerprint, QuotaToken, Timestamp, TokenKey};
 use crate::site::facts::quota_cookie_name;
 use crate::usecases::authenticate::{Credentials, authenticate};
 
 use crate::http::request::form;
+use crate::http::request::head::{API_KEY, of_scheme};
 use crate::http::{Area, Code, Problem};
-
-const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
-
-/// True if the header presents a credential, valid or not.
-pub(crate) fn is_credential(name: &HeaderName, value: &HeaderValue) -> bool {
-    name == AUTHORIZATION && of_scheme(b"bearer", value.as_bytes()).is_some() || name == API_KEY
-}
 
 /// The owner of the request's credential. `None` without a credential, or with an invalid one in an area that
 /// ignores those.
@@ -89,21 +83,6 @@ fn client_of(encoded: &[u8]) -> Option<(String, String)> {
     Some((form::decode(id)?, form::decode(secret.get(1..)?)?))
 }
 
-/// The rest of an `Authorization` value of `scheme`; `None` for another scheme. Scheme names ignore case
-/// (RFC 9110, section 11.1). A tab may follow as well as a space, so that no credential is overlooked.
-fn of_scheme<'a>(scheme: &[u8], value: &'a [u8]) -> Option<&'a [u8]> {
-    let (name, rest) = value.split_at_checked(scheme.len())?;
-    if !name.eq_ignore_ascii_case(scheme) {
-        return None;
-    }
-    match rest {
-        [] => Some(rest),
-        [b' ' | b'\t', ..] => Some(rest.trim_ascii()),
-        // The name of a longer scheme.
-        _ => None,
-    }
-}
-
 /// The visitor's id in the quota cookie (RFC 6265): the first cookie of our name with a valid MAC.
 pub(crate) fn visitor(headers: &HeaderMap, is_https: bool, key: &TokenKey) -> Option<QuotaToken> {
     let name = quota_cookie_name(is_https).as_bytes();
@@ -119,6 +98,8 @@ pub(crate) fn visitor(headers: &HeaderMap, is_https: bool, key: &TokenKey) -> Op
 
 #[cfg(test)]
 mod tests {
+    use hyper::header::{HeaderName, HeaderValue};
+
     use super::*;
     use crate::domain::Secret;
 

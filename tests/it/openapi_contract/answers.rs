@@ -12,7 +12,7 @@ use std::time::Duration;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Bytes, Frame};
 use hyper::{Method, Request};
-use landing_api::http::request::area::Area;
+use landing_api::http::request::head::Area;
 use landing_api::metrics::workers::{Worker, WorkerHealth};
 use landing_api::ports::{BlockList as _, ModelClient, ModelError, StoreError};
 use serde_json::json;

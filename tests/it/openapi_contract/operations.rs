@@ -7,7 +7,7 @@ use hyper::Method;
 use landing_api::http::answer::problem::Code;
 use landing_api::http::endpoint::Endpoint;
 use landing_api::http::endpoints::{ENDPOINTS, Router};
-use landing_api::http::request::area::Area;
+use landing_api::http::request::head::Area;
 use serde_json::Value;
 
 use crate::harness::is_described;
