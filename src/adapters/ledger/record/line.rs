@@ -1,8 +1,12 @@
-//! A line of the ledger, as bytes: the first one, the head, or an event.
+//! A line of the ledger, as bytes.
 //!
 //! ```text
-//! {"crc":"0badcafe","seq":17,"batch":9,"left":0,"event":{...}}
+//! {"crc":"2ba8f468","format":7,"generation":1,"base":0,"secret":"df014e887a4e46dc"   }
+//! {"crc":"ad89dd7b","seq":1,"batch":1,"left":0,"event":{"created":{"contact":{...}}}}
 //! ```
+//!
+//! The first line is the head. Every other line is an event with its sequence number, the number of its batch,
+//! and the number of further lines in that batch (`left`).
 //!
 //! A line is JSON for people and tools. The service verifies it without parsing JSON: the first fields have
 //! a fixed order, and `crc` is the CRC-32 of every byte after its closing quote. A million lines are

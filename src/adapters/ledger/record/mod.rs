@@ -1,12 +1,4 @@
-//! The record: one line per event, in a file that only grows. It knows nothing of lookups.
-//!
-//! ```text
-//! {"crc":"2ba8f468","format":7,"generation":1,"base":0,"secret":"df014e887a4e46dc"   }
-//! {"crc":"ad89dd7b","seq":1,"batch":1,"left":0,"event":{"created":{"contact":{...}}}}
-//! ```
-//!
-//! The first line is the head. Every other line is an event with its sequence number, the number of its batch,
-//! the number of further lines in that batch (`left`), and a CRC-32 of all of this.
+//! The record: one line per event, in a file that only grows (`line` has the format). It knows nothing of lookups.
 //!
 //! | Module | Content |
 //! |---|---|
