@@ -29,11 +29,11 @@ use tokio_util::task::TaskTracker;
 use crate::http::Peer;
 use crate::http::log_throttle::LogThrottle;
 use crate::http::pipeline::{LandingService, Responded};
-use crate::http::server::activity::Socket;
-use crate::http::server::handshake::{Handshakes, first_bytes, foreign};
+use crate::http::server::handshake::Handshakes;
 use crate::http::server::redirect::Redirect;
 use crate::http::server::shares::{Share, Shares};
 use crate::http::server::slots::{Slot, Slots};
+use crate::http::server::socket::{Socket, foreign};
 
 /// Maximum request head on HTTP/1.1, in bytes. Each connection may hold an unfinished one.
 pub(super) const HEAD_BYTES_MAX: usize = 16 * 1024;
@@ -218,7 +218,7 @@ impl Connection {
             let (stream, http2) = shaken.inspect_err(|error| listener.log_failure(error))?;
             return Ok((Either::Left(stream), http2));
         }
-        let first = timeout(listener.limits.idle_deadline, first_bytes(&stream.stream));
+        let first = timeout(listener.limits.idle_deadline, stream.first_bytes());
         let first = first.await.map_err(|_elapsed| IDLE)?;
         let first = first.map_err(|error| format!("socket: {error}"))?;
         // hyper answers what isn't HTTP.

@@ -1,19 +1,18 @@
-//! The first bytes of a connection, and TLS handshakes: their deadline, the negotiated version of HTTP, and their metrics.
+//! TLS handshakes: their deadline, the negotiated version of HTTP, and their metrics.
 
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::AsyncWriteExt as _;
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::server::Acceptor;
 use tokio_rustls::server::TlsStream;
 
-use crate::http::server::activity::Socket;
 use crate::http::server::shares::Share;
+use crate::http::server::socket::{Socket, foreign};
 use crate::metrics::Metrics;
 
 /// Deadline of a handshake. A client sends two or three small messages.
@@ -25,26 +24,6 @@ const BUFFER_BYTES: usize = 16 * 1024;
 /// The versions of HTTP, as clients offer them (RFC 7301).
 const HTTP1: &[u8] = b"http/1.1";
 const HTTP2: &[u8] = b"h2";
-
-/// The bytes that a connection begins with, zeros in place of those that have not arrived.
-pub(super) async fn first_bytes(stream: &TcpStream) -> io::Result<[u8; 6]> {
-    let mut first = [0; 6];
-    stream.peek(&mut first).await?;
-    Ok(first)
-}
-
-/// The protocol of a connection that can't be served.
-pub(super) fn foreign(first: &[u8; 6], has_tls: bool) -> Option<&'static str> {
-    match (first, has_tls) {
-        (b"PROXY " | b"\r\n\r\n\0\r", _) => Some(
-            "it is the PROXY protocol, which is not supported: turn it off in the proxy \
-             (send-proxy, proxy_protocol)",
-        ),
-        (&[0x16, 3, ..], false) => Some("it is TLS, but this port has none"),
-        (&[b'A'..=b'Z', b'A'..=b'Z', ..], true) => Some("it is HTTP without TLS"),
-        _ => None,
-    }
-}
 
 /// The handshakes of a listener.
 pub(super) struct Handshakes {
@@ -101,7 +80,7 @@ impl Handshakes {
         stream: Socket,
         http2_share: impl FnOnce() -> Option<Share>,
     ) -> io::Result<(TlsStream<Socket>, Option<Share>)> {
-        let foreign = foreign(&first_bytes(&stream.stream).await?, true);
+        let foreign = foreign(&stream.first_bytes().await?, true);
         let begun = LazyConfigAcceptor::new(Acceptor::default(), stream).await;
         let begun = begun.map_err(|error| foreign.map_or(error, io::Error::other))?;
         let offers = |protocol: &[u8]| {

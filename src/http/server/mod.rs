@@ -3,12 +3,12 @@
 //! The caller owns the socket and the stop signals. Every default of hyper that matters is set explicitly in
 //! `connection`, except the 100 headers of HTTP/1.
 
-mod activity;
 mod connection;
 mod handshake;
 mod redirect;
 pub(crate) mod shares;
 mod slots;
+mod socket;
 
 use std::future::pending;
 use std::pin::pin;

@@ -16,8 +16,8 @@ use crate::domain::{Network, Pseudonym};
 
 use crate::http::context::ServerState;
 use crate::http::log_throttle::LogThrottle;
-use crate::http::server::activity::Activity;
 use crate::http::server::shares::eighth;
+use crate::http::server::socket::Activity;
 
 /// Wait for a free slot before looking for another idle connection.
 const EVICTION_INTERVAL: Duration = Duration::from_secs(1);
