@@ -1,4 +1,5 @@
-//! The application: every port and the operator's settings.
+//! The application: every port and the operator's settings. The fields name the adapters of a single node, which
+//! `wiring` opens unless flags name a database or Redis.
 
 use std::sync::Arc;
 
@@ -17,16 +18,18 @@ use crate::usecases::subscribe::Newsletter;
 
 /// The service's ports and settings. Built once, by `main` or by a test.
 pub struct App {
+    /// The newsletter's contacts: `adapters/ledger`, as are `deliveries`, `keys`, `revocations` and `maintenance`.
     pub contacts: Arc<dyn ContactStore>,
-    /// The newsletter provider that sign-ups are posted to instead of being stored; `None` if contacts are stored here.
+    /// The newsletter provider that sign-ups are posted to instead of being stored; `None` if contacts are stored
+    /// here. `adapters/outbound/webhook.rs`.
     pub provider: Option<Arc<dyn WebhookSender>>,
-    /// The operator's webhook, notified of changes to contacts; `None` if there is none.
+    /// The operator's webhook, notified of changes to contacts; `None` if there is none. The same adapter.
     pub webhook: Option<Arc<dyn WebhookSender>>,
     /// The delivery queue.
     pub deliveries: Arc<dyn DeliveryQueue>,
     /// The email that asks contacts to confirm, in each language; `None` with single opt-in.
     pub opt_in: Option<[LetterContent; Language::ALL.len()]>,
-    /// Sends email; `None` without an SMTP account.
+    /// Sends email; `None` without an SMTP account. `adapters/outbound/smtp`.
     pub mail: Option<Arc<dyn MailSender>>,
     /// The API keys.
     pub keys: Arc<dyn KeyIssuer>,
@@ -34,19 +37,21 @@ pub struct App {
     pub revocations: Arc<dyn RevocationList>,
     /// Maintenance of the store that holds contacts, keys and revocations.
     pub maintenance: Arc<dyn StoreMaintenance>,
-    /// The model that answers visitors.
+    /// The model that answers visitors: by default `adapters/model/search`.
     pub model: Arc<dyn ModelClient>,
     /// Answers while that model is unavailable; `None` without a fallback.
     pub model_fallback: Option<Arc<dyn ModelClient>>,
+    /// Counts in memory: `adapters/limiter`.
     pub limiter: Arc<dyn RateLimiter>,
-    /// The networks whose requests are refused.
+    /// The networks whose requests are refused: `adapters/files/block_list.rs`.
     pub blocks: Arc<dyn BlockList>,
-    /// The hourly counts.
+    /// The hourly counts: `adapters/files/counts.rs`.
     pub counts: Arc<dyn CountStore>,
-    /// The questions that the assistant could not answer.
+    /// The questions that the assistant could not answer: `adapters/files/questions.rs`.
     pub questions: Arc<dyn QuestionStore>,
+    /// The system's, in `adapters/system.rs`.
     pub clock: Arc<dyn Clock>,
-    /// Random bytes.
+    /// Random bytes, from the same file.
     pub entropy: Arc<dyn Entropy>,
     /// Keys derived from the data directory's secret.
     pub secrets: SecretKeys,

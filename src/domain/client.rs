@@ -39,7 +39,7 @@ impl From<IpAddr> for Network {
 }
 
 impl Network {
-    /// A keyed hash. Equal networks have equal hashes, and it reveals nothing else.
+    /// A keyed BLAKE3 hash. Equal networks have equal hashes, and it reveals nothing else.
     pub fn hashed(&self, key: &MacKey) -> [u8; 16] {
         key.hash16(&[b"network", self.as_bytes()])
     }
@@ -130,7 +130,7 @@ pub enum Subject<'a> {
 }
 
 impl Subject<'_> {
-    /// A keyed hash. Equal subjects have equal hashes, and it reveals nothing else.
+    /// A keyed BLAKE3 hash. Equal subjects have equal hashes, and it reveals nothing else.
     pub fn hashed(&self, key: &MacKey) -> [u8; 16] {
         match self {
             Self::Hash(hash) => *hash,
@@ -182,6 +182,7 @@ impl LimitKey {
     }
 }
 
+// `from_bytes` and `as_bytes`.
 bytes!(LimitKey: 16);
 hidden!(Network, LimitKey);
 

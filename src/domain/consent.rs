@@ -155,6 +155,7 @@ pub struct StatusCounts {
     pub unsubscribed: u64,
 }
 
+// `from_bytes` and `as_bytes`.
 bytes!(LeaveToken: 16, TextDigest: 16);
 hidden!(Consent, Confirmation, EndedConsent, LeaveToken);
 

@@ -67,6 +67,7 @@ impl OriginHash {
     }
 }
 
+// `from_bytes` and `as_bytes`.
 bytes!(OriginHash: 8);
 
 /// The last four clients that signed up a contact, the newest at the end.

@@ -88,6 +88,7 @@ impl Fingerprint {
     }
 }
 
+// `from_bytes` and `as_bytes`.
 bytes!(Fingerprint: 32);
 hidden!(ApiKey, Fingerprint);
 

@@ -253,6 +253,7 @@ pub struct QueueStanding {
     pub is_held: bool,
 }
 
+// `from_bytes` and `as_bytes`.
 bytes!(DeliveryId: 16);
 hidden!(Delivery);
 

@@ -29,6 +29,7 @@ use crate::http::{AllowedOrigins, Area, RequestId};
 #[derive(Clone, Debug)]
 pub(crate) struct RequestContext {
     pub(crate) peer: Arc<Peer>,
+    /// A UUID that no other request of the process has, from a random seed and a counter.
     pub(crate) id: RequestId,
     pub(crate) parts: Arc<Parts>,
     pub(crate) area: Area,
@@ -37,7 +38,8 @@ pub(crate) struct RequestContext {
     pub(crate) client: Client,
     /// The client's address.
     pub(crate) address: IpAddr,
-    /// Arrival of the request, or of its body.
+    /// Arrival of the request or of its body, or the start of a handler with effects. Read again after each wait,
+    /// because the limiter takes a request that is 100 ms behind another one for a clock set back (`domain/window.rs`).
     pub(crate) now: Timestamp,
     /// Cancelled once nobody waits for the head of the response. Only handlers with effects have it, because
     /// others are dropped then.
@@ -198,7 +200,7 @@ pub(crate) struct ServerState {
     pub(crate) health: &'static [u8],
     /// Handlers with effects and streamed answers that have begun. A stop waits for them.
     pub(crate) unfinished: TaskTracker,
-    /// The origins whose pages may read the answers.
+    /// The origins whose pages may read the answers. Empty by default: no headers.
     pub(crate) origins: AllowedOrigins,
     pub(crate) proxies: TrustedProxies,
     pub(crate) ids: RequestIds,

@@ -142,7 +142,7 @@ impl Endpoint {
             let _guard = abandoned.drop_guard();
             let unfinished = context.state().unfinished.clone();
             let task = unfinished.spawn(async move {
-                // A busy scheduler may have delayed the request.
+                // A busy scheduler may have delayed the request ([`RequestContext::now`]).
                 context.now = context.app().clock.now();
                 match handler(&context, body) {
                     Handled::Now(outcome) => outcome,

@@ -288,7 +288,7 @@ impl Exchange {
                 let (own_origin, origins) = (&state.app.settings.base_url, &state.origins);
                 body::check_media_type(media_types, headers, own_origin, origins, is_empty)?;
             }
-            // Reading the body may have taken long.
+            // Reading the body may have taken long ([`RequestContext::now`]).
             context.now = state.app.clock.now();
         }
         let handled = endpoint.run(endpoint.handler, context, bytes);

@@ -8,10 +8,11 @@ use crate::domain::{Block, BlockedNetwork, Counts, Hour, HourlyCounts, Question,
 
 use super::StoreError;
 
-/// Stores the networks whose requests are refused. Those named by flags are always included.
+/// Stores the networks whose requests are refused.
 #[async_trait]
 pub trait BlockList: Send + Sync {
-    /// True if requests from `address` are refused. Called for every request.
+    /// True if requests from `address` are refused. Called for every request, and
+    /// answered in memory.
     fn is_blocked(&self, address: IpAddr) -> bool;
 
     /// The networks, sorted, each once.
@@ -20,7 +21,7 @@ pub trait BlockList: Send + Sync {
     /// Blocks a network durably, effective at once. Returns whether it is new.
     async fn add(&self, network: BlockedNetwork, now: Timestamp) -> Result<bool, StoreError>;
 
-    /// Removes a block durably. Returns whether it existed; blocks named by flags stay.
+    /// Removes a block durably. Returns whether it existed.
     async fn remove(&self, network: BlockedNetwork) -> Result<bool, StoreError>;
 }
 
