@@ -9,7 +9,7 @@ use crate::usecases::meter::EVERY_REQUEST;
 
 use crate::http::answer::reply::BLANK;
 
-/// The headers.
+/// The headers, in the order of [`RateLimitHeaders::values`]: the renderer has a blank for each, and fills them in turn.
 pub const NAMES: [HeaderName; 5] = [
     HeaderName::from_static("ratelimit-limit"),
     HeaderName::from_static("ratelimit-remaining"),
