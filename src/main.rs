@@ -9,7 +9,7 @@ use landing_api::adapters::system::{SystemClock, check_threads, write_to_pipe};
 use landing_api::cli::serve::{ServeError, serve_until_stopped};
 use landing_api::cli::{self, CommandError};
 use landing_api::config::{Args, Command, Invocation, LogFormat, OutputForm};
-use landing_api::http::endpoints;
+use landing_api::http::router;
 use landing_api::metrics::{LastError, Metrics};
 use landing_api::ports::Clock as _;
 use landing_api::telemetry;
@@ -62,7 +62,7 @@ fn serve(args: &Args) -> ExitCode {
         Ok(passed) => passed,
         Err(error) => return failed(is_json, error.into()),
     };
-    let mut metrics = Metrics::new(endpoints::names());
+    let mut metrics = Metrics::new(router::names());
     metrics.data_dir.clone_from(&args.data_dir);
     let metrics = Arc::new(metrics);
     let warned = Arc::clone(&metrics);

@@ -8,7 +8,6 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use hyper::body::Bytes;
-use hyper::header::{ALLOW, HeaderValue};
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -56,7 +55,7 @@ impl Handled {
     }
 }
 
-/// One endpoint: a constant next to its handler, and a row of [`crate::http::endpoints::ENDPOINTS`].
+/// One endpoint: a constant next to its handler, and a row of [`crate::http::router::ENDPOINTS`].
 #[derive(Clone, Copy, Debug)]
 pub struct Endpoint {
     /// Its name in the log.
@@ -218,46 +217,5 @@ impl BodyRule {
     /// A form as sent by browsers.
     pub(crate) const fn html_form(kib_max: usize) -> Self {
         Self::of(&[FORM, "multipart/form-data"], kib_max)
-    }
-}
-
-/// The route of a method and a path.
-#[derive(Clone, Copy, Debug)]
-pub struct Route {
-    /// Its name in the log.
-    pub name: &'static str,
-    /// `None` if the path or the method is unknown.
-    pub endpoint: Option<&'static Endpoint>,
-    /// The path of the endpoint or of the document, as in its table.
-    pub path: Option<&'static str>,
-    /// The value of `Allow`; empty for an unknown path.
-    pub allow: &'static str,
-    /// True if the path is a document's, whatever the method.
-    pub is_document: bool,
-}
-
-impl Route {
-    /// OPTIONS of a known path.
-    pub(crate) const PREFLIGHT: &str = "preflight";
-    pub(crate) const WRONG_METHOD: &str = "wrong_method";
-    pub(crate) const UNKNOWN: &str = "unknown";
-
-    pub(crate) fn is_preflight(&self) -> bool {
-        self.name == Self::PREFLIGHT
-    }
-
-    /// The endpoint.
-    ///
-    /// # Errors
-    /// A problem when there is none.
-    pub(crate) fn found(&self) -> Result<&'static Endpoint, Problem> {
-        match (self.endpoint, self.allow) {
-            (Some(endpoint), _) => Ok(endpoint),
-            (None, "") => Err(Problem::of(Code::NotFound)),
-            (None, allow) => {
-                let allow = HeaderValue::from_static(allow);
-                Err(Problem::of(Code::MethodNotAllowed).with_header(ALLOW, allow))
-            }
-        }
     }
 }

@@ -3,7 +3,7 @@
 //! | Module | Contents |
 //! |---|---|
 //! | `pipeline`, `context` | the path of every request; its data, the other end of its connection, and the shared state |
-//! | [`endpoint`], [`endpoints`] | the declaration of an endpoint; the table of all, and the router |
+//! | [`endpoint`], [`router`] | the declaration of an endpoint; the table of all, and the router made of it |
 //! | [`service`] | made at start |
 //! | `log`, `log_throttle` | a request's log line, and the maximum rate of lines |
 //! | [`server`] | connections: caps, deadlines, drain |
@@ -15,13 +15,13 @@
 pub mod answer;
 mod context;
 pub mod endpoint;
-pub mod endpoints;
 mod handlers;
 mod log;
 mod log_throttle;
 mod mcp;
 mod pipeline;
 pub mod request;
+pub mod router;
 pub mod server;
 pub mod service;
 

@@ -32,13 +32,13 @@ use crate::http::answer::cors;
 use crate::http::answer::render::{self, Renderer};
 use crate::http::answer::reply::{NO_STORE, X_REQUEST_ID};
 use crate::http::context::ServerState;
-use crate::http::endpoint::{Handled, Route, catch_panic, panicked};
-use crate::http::endpoints::Router;
+use crate::http::endpoint::{Handled, catch_panic, panicked};
 use crate::http::handlers::health::{HEALTH, LIVEZ};
 use crate::http::request::body::{self, BodyError, BodyReader};
 use crate::http::request::client_ip::ProxyWarnings;
 use crate::http::request::head::{DEPRECATION, SERVICE_API_VERSION, SUNSET, VERSION};
 use crate::http::request::identity;
+use crate::http::router::{Route, Router};
 use crate::http::{Code, Endpoint, Peer, Problem, Reply, ReplyBody, RequestContext, whole};
 
 /// Answers requests, over any transport. Made once, at start (`service.rs`).

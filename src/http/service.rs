@@ -12,20 +12,20 @@ use crate::site::Site;
 use crate::http::answer::documents::Documents;
 use crate::http::answer::render::Renderer;
 use crate::http::context::ServerState;
-use crate::http::endpoints::Router;
 use crate::http::log_throttle::LogThrottle;
 pub use crate::http::pipeline::LandingService;
 use crate::http::request::body::BodyReader;
 use crate::http::request::client_ip::{ProxyWarnings, TrustedProxies};
 use crate::http::request::head::VERSION;
 use crate::http::request::request_id::RequestIds;
+use crate::http::router::Router;
 use crate::http::server::shares::Shares;
 use crate::http::{AllowedOrigins, Endpoint};
 
 /// Settings of the service.
 #[derive(Debug)]
 pub struct ServiceOptions {
-    /// The endpoints; [`crate::http::endpoints::ENDPOINTS`] are all.
+    /// The endpoints; [`crate::http::router::ENDPOINTS`] are all.
     pub endpoints: &'static [&'static Endpoint],
     /// The origins whose pages may read the responses.
     pub origins: AllowedOrigins,

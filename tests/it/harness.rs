@@ -23,8 +23,8 @@ use landing_api::domain::settings::{Settings, SignUpsGo};
 use landing_api::domain::time::{DAY_MS, Timestamp};
 use landing_api::http::answer::cors::AllowedOrigins;
 use landing_api::http::endpoint::Endpoint;
-use landing_api::http::endpoints::{self, ENDPOINTS};
 use landing_api::http::request::client_ip::TrustedProxies;
+use landing_api::http::router::{self, ENDPOINTS};
 use landing_api::http::service::{LandingService, ServiceOptions};
 use landing_api::metrics::Metrics;
 use landing_api::ports::{
@@ -201,7 +201,7 @@ impl Setup {
         let settings = self.settings();
         let facts = crate::site::facts_of(settings.clone());
         let site = crate::site::made(&facts, &self.site_files, &self.site_images);
-        let metrics = Arc::new(Metrics::new(endpoints::names()));
+        let metrics = Arc::new(Metrics::new(router::names()));
         let stores: Stores = match self.store {
             Some(store) => (store.clone(), store.clone(), store),
             None => (contacts.clone(), keys.clone(), revocations.clone()),

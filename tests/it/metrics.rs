@@ -8,7 +8,7 @@ use landing_api::domain::credential::Fingerprint;
 use landing_api::domain::delivery::Channel;
 use landing_api::domain::hourly_counts::Counted;
 use landing_api::domain::policy::PolicyName;
-use landing_api::http::endpoints;
+use landing_api::http::router;
 use landing_api::metrics::{Histogram, Metrics};
 use landing_api::ports::{KeyIssuer, ModelError, StoreError};
 
@@ -79,7 +79,7 @@ async fn every_request_counts_once_by_endpoint_and_status() {
 #[tokio::test]
 async fn every_endpoint_and_what_is_none_has_its_numbers() {
     let metrics = TestApp::new().metrics;
-    for endpoint in endpoints::ENDPOINTS {
+    for endpoint in router::ENDPOINTS {
         assert!(metrics.endpoints.contains_key(endpoint.name));
     }
     for other in ["unknown", "wrong_method", "preflight"] {

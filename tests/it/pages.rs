@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use landing_api::domain::policy::PolicyName;
 use landing_api::domain::settings::SignUpsGo;
-use landing_api::http::endpoints::ENDPOINTS;
+use landing_api::http::router::ENDPOINTS;
 use landing_api::site::{Document, HTML, SiteFacts};
 
 use crate::harness::{Call, Setup, TestApp, is_described};

@@ -11,7 +11,7 @@ use tracing::{Event, Level, Metadata, Subscriber, span};
 use crate::fixtures::FaultyRateLimiter;
 use crate::harness::{Call, PanickingModelClient, Setup, TestApp};
 
-/// Which path leads where, the tests of `http::endpoints` say.
+/// Which path leads where, the tests of `http::router` say.
 #[tokio::test]
 async fn unknown_paths_are_404_problems_with_rate_limits() {
     let app = TestApp::new();

@@ -8,7 +8,7 @@ use landing_api::domain::Accent;
 use landing_api::domain::policy::{Policies, PolicyName};
 use landing_api::domain::settings::{Settings, SignUpsGo};
 use landing_api::http::answer::problem;
-use landing_api::http::endpoints::ENDPOINTS;
+use landing_api::http::router::ENDPOINTS;
 use landing_api::site::{
     Document, ProblemPage, Representation, Site, SiteFacts, SiteFile, SiteImage,
 };

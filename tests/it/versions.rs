@@ -2,7 +2,7 @@
 
 use hyper::Method;
 use landing_api::http::endpoint::Endpoint;
-use landing_api::http::endpoints::ENDPOINTS;
+use landing_api::http::router::ENDPOINTS;
 
 use crate::harness::{Call, Reply, Setup, TestApp, is_described};
 

@@ -3,7 +3,7 @@
 use http_body_util::Empty;
 use hyper::body::Bytes;
 use hyper::{Method, Request};
-use landing_api::http::endpoints::ENDPOINTS;
+use landing_api::http::router::ENDPOINTS;
 use proptest::prelude::*;
 
 use crate::harness::{Call, Setup, TestApp};

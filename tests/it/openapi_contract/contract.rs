@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use hyper::{Method, StatusCode};
 use jsonschema::{Draft, Validator};
 use landing_api::http::endpoint::Endpoint;
-use landing_api::http::endpoints::ENDPOINTS;
+use landing_api::http::router::ENDPOINTS;
 use landing_api::site::SiteFacts;
 use serde_json::{Map, Value};
 

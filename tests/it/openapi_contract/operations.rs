@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use hyper::Method;
 use landing_api::http::answer::problem::Code;
 use landing_api::http::endpoint::Endpoint;
-use landing_api::http::endpoints::{ENDPOINTS, Router};
 use landing_api::http::request::head::Area;
+use landing_api::http::router::{ENDPOINTS, Router};
 use serde_json::Value;
 
 use crate::harness::is_described;
@@ -37,7 +37,7 @@ fn what_is_described_is_what_there_is() {
     let described: BTreeSet<_> = CONTRACT.operations.iter().map(Described::name).collect();
     assert_eq!(
         described, expected,
-        "data/openapi.yaml describes what http/endpoints.rs and the documents answer"
+        "data/openapi.yaml describes what http/router.rs and the documents answer"
     );
     for operation in &CONTRACT.operations {
         endpoint(operation);

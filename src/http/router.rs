@@ -8,16 +8,17 @@ use std::time::Duration;
 
 use fnv::FnvBuildHasher;
 use hyper::body::Bytes;
+use hyper::header::{ALLOW, HeaderValue};
 use hyper::{HeaderMap, Method};
 
 use crate::site::tools::Tool;
 
-use crate::http::endpoint::{Route, TOKEN, Verb, later};
+use crate::http::endpoint::{TOKEN, Verb, later};
 use crate::http::handlers::{
     agent, assistant, health, keys, links, newsletter, newsletter_form, pages, sandbox,
 };
 use crate::http::mcp;
-use crate::http::{Area, BodyRule, Endpoint, Problem, Reply, RequestContext, whole};
+use crate::http::{Area, BodyRule, Code, Endpoint, Problem, Reply, RequestContext, whole};
 
 /// Every endpoint. Paths match exactly: a trailing slash, a doubled slash or another case is another path.
 pub const ENDPOINTS: &[&Endpoint] = &[
@@ -86,6 +87,47 @@ async fn run_tool(tool: Tool, context: &RequestContext, arguments: Bytes) -> Rep
         let status = problem.code.status();
         Reply::new(status, HeaderMap::new(), whole(body)).about(problem)
     })
+}
+
+/// The route of a method and a path.
+#[derive(Clone, Copy, Debug)]
+pub struct Route {
+    /// Its name in the log.
+    pub name: &'static str,
+    /// `None` if the path or the method is unknown.
+    pub endpoint: Option<&'static Endpoint>,
+    /// The path of the endpoint or of the document, as in its table.
+    pub path: Option<&'static str>,
+    /// The value of `Allow`; empty for an unknown path.
+    pub allow: &'static str,
+    /// True if the path is a document's, whatever the method.
+    pub is_document: bool,
+}
+
+impl Route {
+    /// OPTIONS of a known path.
+    pub(crate) const PREFLIGHT: &str = "preflight";
+    pub(crate) const WRONG_METHOD: &str = "wrong_method";
+    pub(crate) const UNKNOWN: &str = "unknown";
+
+    pub(crate) fn is_preflight(&self) -> bool {
+        self.name == Self::PREFLIGHT
+    }
+
+    /// The endpoint.
+    ///
+    /// # Errors
+    /// A problem when there is none.
+    pub(crate) fn found(&self) -> Result<&'static Endpoint, Problem> {
+        match (self.endpoint, self.allow) {
+            (Some(endpoint), _) => Ok(endpoint),
+            (None, "") => Err(Problem::of(Code::NotFound)),
+            (None, allow) => {
+                let allow = HeaderValue::from_static(allow);
+                Err(Problem::of(Code::MethodNotAllowed).with_header(ALLOW, allow))
+            }
+        }
+    }
 }
 
 /// The endpoints of each path, and the documents.
