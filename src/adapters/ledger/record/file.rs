@@ -32,11 +32,11 @@ pub(crate) struct Ledger {
     batch: u64,
     /// End of that event in the file.
     pub(crate) length: u64,
-    state: State,
+    condition: Condition,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum Condition {
     Sound,
     /// There may be bytes after the acknowledged end, and it is unknown whether the disk accepts writes: after the
     /// start, or after a failure.
@@ -86,7 +86,7 @@ impl Ledger {
             sequence: verified.sequence,
             batch: verified.batch,
             length: verified.length,
-            state: State::Untested,
+            condition: Condition::Untested,
         })
     }
 
@@ -122,7 +122,7 @@ impl Ledger {
             sequence: 0,
             batch: 0,
             length: line.len() as u64,
-            state: State::Sound,
+            condition: Condition::Sound,
         })
     }
 
@@ -133,7 +133,7 @@ impl Ledger {
         self.file.sync()?;
         self.files.rename(&self.path, path)?;
         self.path = path.to_path_buf();
-        self.state = State::Unnamed;
+        self.condition = Condition::Unnamed;
         Ok(())
     }
 
@@ -144,9 +144,9 @@ impl Ledger {
     pub(crate) fn check_place(&self) -> io::Result<()> {
         let open = self.file.as_file().metadata()?;
         let is_there = fs::metadata(&self.path).is_ok_and(|file| file_id(&file) == file_id(&open));
-        let has_length = match self.state {
-            State::Sound | State::Unnamed => open.len() == self.length,
-            State::Untested => open.len() >= self.length,
+        let has_length = match self.condition {
+            Condition::Sound | Condition::Unnamed => open.len() == self.length,
+            Condition::Untested => open.len() >= self.length,
         };
         if is_there && has_length {
             return Ok(());
@@ -180,7 +180,7 @@ impl Ledger {
             Line { numbers, event }.write(&mut bytes);
         }
         // Set first, so that a panic also leaves it.
-        self.state = State::Untested;
+        self.condition = Condition::Untested;
         let synced = append_whole(self.file.as_mut(), &bytes)
             .and_then(|()| self.file.sync())
             .and_then(|()| self.check_place());
@@ -193,17 +193,17 @@ impl Ledger {
         self.sequence += places.len() as u64;
         self.batch += 1;
         self.length += bytes.len() as u64;
-        self.state = State::Sound;
+        self.condition = Condition::Sound;
         Ok(places)
     }
 
     /// Makes the ledger appendable after the start or a failure: truncates it to its acknowledged end and tries a
     /// write.
     pub(crate) fn repair(&mut self) -> io::Result<()> {
-        match self.state {
-            State::Sound => return Ok(()),
-            State::Unnamed => sync_parent(self.files.as_ref(), &self.path)?,
-            State::Untested => {
+        match self.condition {
+            Condition::Sound => return Ok(()),
+            Condition::Unnamed => sync_parent(self.files.as_ref(), &self.path)?,
+            Condition::Untested => {
                 self.file.truncate(self.length)?;
                 let probed =
                     append_whole(self.file.as_mut(), &PROBE).and_then(|()| self.file.sync());
@@ -211,7 +211,7 @@ impl Ledger {
                 probed?;
             }
         }
-        self.state = State::Sound;
+        self.condition = Condition::Sound;
         Ok(())
     }
 }
