@@ -6,6 +6,7 @@
 //! | [`limiter`] | `RateLimiter` | a sharded table in memory, written behind to sled |
 //! | [`model`] | `ModelClient` | a search of the site's pages; an OpenAI-compatible API |
 //! | [`cluster`] | all of these and `RateLimiter` | PostgreSQL, and Redis or Valkey: everything that only several nodes need |
+//! | [`outbound`] | `WebhookSender`, `MailSender` | HTTP and SMTP |
 //! | [`files`] | `BlockList`, `CountStore`, `QuestionStore` | files of the data directory; also the directory itself, backups, and files named by flags |
 //! | [`system`] | `Clock`, `Entropy` | the operating system; also the user, limits, and work with a deadline |
 //!
@@ -15,12 +16,11 @@
 //! | [`listener`] | the public listener, the sockets passed by the service manager, and notifications to it |
 //! | [`admin_socket`] | the socket of the operator's commands |
 //! | [`supervisor`] | workers, restarted when they end |
-//! | `entry` | the stored forms of contacts, deliveries and keys |
+//! | `stored_json` | the stored forms of contacts, deliveries and keys |
 //! | `lenient_json` | JSON as other programs write it |
 
 pub mod admin_socket;
 pub mod cluster;
-mod entry;
 pub mod files;
 pub mod ledger;
 pub(crate) mod lenient_json;
@@ -28,6 +28,7 @@ pub mod limiter;
 pub mod listener;
 pub mod model;
 pub mod outbound;
+mod stored_json;
 pub mod supervisor;
 pub mod system;
 pub mod tls;

@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSqlOwned, Type};
 
-use crate::adapters::entry::Wire as _;
+use crate::adapters::stored_json::Wire as _;
 use crate::domain::{
     Contact, ContactStatus, Delivery, EmailAddress, Erasure, ImportOutcome, LeaveToken, SignUp,
     StatusCounts, Subscription, TextDigest, Timestamp,

@@ -9,7 +9,7 @@ use tokio_postgres::Row;
 use tokio_postgres::row::RowIndex;
 use tokio_postgres::types::FromSqlOwned;
 
-use crate::adapters::entry::Wire;
+use crate::adapters::stored_json::Wire;
 use crate::domain::{
     Channel, Contact, Counted, Counts, Delivery, EmailAddress, Hour, KeyRecord,
     RevokedRegistration, TextDigest, Timestamp, Tombstone,

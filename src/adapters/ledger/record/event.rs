@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::adapters::entry::{
+use crate::adapters::stored_json::{
     ContactEntry, DeliveryEntry, Hex, KeyEntry, RevocationEntry, TombstoneEntry,
 };
 use crate::domain::{

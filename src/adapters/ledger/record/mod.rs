@@ -14,7 +14,7 @@ mod line;
 mod reader;
 mod verify;
 
-pub(crate) use crate::adapters::entry::Hex;
+pub(crate) use crate::adapters::stored_json::Hex;
 pub(crate) use event::{Content, Event, Identity, State};
 pub(crate) use file::{Ledger, damaged, unfinished};
 pub(crate) use line::{EVENT_BYTES_MAX, FORMAT, Flaw, Place, checked, seal};
