@@ -55,8 +55,8 @@ pub struct Evidence {
 
 #[derive(Debug)]
 pub struct Subscribed {
-    /// True if the provider accepted it, or the contact is stored and the operator's program is notified.
-    pub is_passed_on: bool,
+    /// True if the provider has accepted it, or the operator's program is to be notified; false if it is only stored.
+    pub is_notified: bool,
     /// True if the address was signed up before, as far as this client may know.
     pub already_exists: Option<bool>,
     /// The standing of the newsletter's policies.
@@ -110,7 +110,7 @@ pub async fn subscribe(
     }
     match sign_up(newsletter, client, email, evidence).await {
         Ok(shown) => Ok(Subscribed {
-            is_passed_on: shown.is_none(),
+            is_notified: shown.is_none(),
             already_exists: shown.and_then(|shown| already_exists(client, shown)),
             decision: admission.decision,
         }),

@@ -43,7 +43,7 @@ async fn sign_up(context: RequestContext, body: Bytes, way: SignUpWay) -> Result
     let language = (way == SignUpWay::Element).then(|| context.language());
     let evidence = evidence(&context, way, named.as_deref(), language);
     let subscribed = subscribe(app.newsletter(), &context.client, email, evidence).await?;
-    let mode = match subscribed.is_passed_on {
+    let mode = match subscribed.is_notified {
         true => "notify",
         false => "contact",
     };
