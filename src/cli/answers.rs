@@ -96,7 +96,7 @@ pub(super) fn show_fields(
 /// Prints the answer of the operation of `command`: rows as they arrive, or one value.
 pub(super) async fn print(command: &AskingCommand, client: &Client) -> Result<Done, CommandError> {
     let (operation, params) = command.operation();
-    if !operation.contains(" list") {
+    if !command.has_rows() {
         let answer: Value = client.one(&operation, params).await?;
         return show_fields(client.form, &operation, &answer);
     }

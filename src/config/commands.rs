@@ -143,6 +143,19 @@ impl AskingCommand {
         let words = words.filter_map(|tag| params.get(tag)?.as_str());
         (words.collect::<Vec<_>>().join(" "), params)
     }
+
+    /// True if the operation answers rows, and not one value.
+    pub const fn has_rows(&self) -> bool {
+        matches!(
+            self,
+            Self::Contacts(ContactsCommand::List(_))
+                | Self::Keys(KeysCommand::List)
+                | Self::Agents(AgentsCommand::ListRevoked)
+                | Self::Block(BlockCommand::List)
+                | Self::Questions(QuestionsCommand::List)
+                | Self::Queue(QueueCommand::List)
+        )
+    }
 }
 
 /// A command about the admin page.
