@@ -165,7 +165,7 @@ impl Keeper {
                     consent_text: None,
                     leave_token: LeaveToken::from_bytes(*TextDigest::of(&token).as_bytes()),
                 };
-                let kept = store.keep(sign_up).await;
+                let kept = store.sign_up(sign_up).await;
                 assert_eq!(kept, Ok(Subscription::Created));
             }
             Self::Sqlite(sqlite) => assert!(sqlite.keep(&email)),

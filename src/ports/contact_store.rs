@@ -26,7 +26,7 @@ pub trait ContactStore: Send + Sync {
     /// Creates the contact or updates it ([`Contact::renew`]). `Ok` means that the change is durable, together
     /// with the sign-up's notice if the consent is new. Concurrent sign-ups of one address take effect one after
     /// the other, so exactly one is [`Subscription::Created`].
-    async fn keep(&self, sign_up: SignUp) -> Result<Subscription, StoreError>;
+    async fn sign_up(&self, sign_up: SignUp) -> Result<Subscription, StoreError>;
 
     /// The contact with this address.
     async fn find(&self, email: &EmailAddress) -> Result<Option<Contact>, StoreError>;

@@ -108,7 +108,7 @@ pub async fn subscribe(
         // The pair's window would reveal that the address was signed up from this network a while ago.
         admission.decision = admission.decision.hiding(PolicyName::Newsletter);
     }
-    match sign_up(newsletter, client, email, evidence).await {
+    match pass_on_or_store(newsletter, client, email, evidence).await {
         Ok(shown) => Ok(Subscribed {
             is_notified: shown.is_none(),
             already_exists: shown.and_then(|shown| already_exists(client, shown)),
@@ -128,7 +128,7 @@ pub async fn subscribe(
 
 /// Passes a sign-up on, or stores it with its delivery: with double opt-in the email that asks to confirm,
 /// otherwise the event for the operator's program. `None` if it is passed on, or that program is notified.
-async fn sign_up(
+async fn pass_on_or_store(
     newsletter: Newsletter<'_>,
     client: &Client,
     email: EmailAddress,
@@ -164,11 +164,11 @@ async fn sign_up(
         notice,
         is_to_be_confirmed: newsletter.opt_in.is_some(),
     };
-    let kept = newsletter.contacts.keep(sign_up).await;
-    if let (Err(_), Some(mail)) = (&kept, mail) {
+    let stored = newsletter.contacts.sign_up(sign_up).await;
+    if let (Err(_), Some(mail)) = (&stored, mail) {
         meter.refund_all(mail).await;
     }
-    let subscription = kept?;
+    let subscription = stored?;
     match subscription {
         Subscription::Created => meter.metrics.sign_ups.increase(),
         Subscription::Renewed { .. } => meter.metrics.renewals.increase(),

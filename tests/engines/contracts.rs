@@ -89,14 +89,14 @@ async fn an_erasure_holds_up_sign_ups_and_no_other_change_of_a_contact() {
         is_to_be_confirmed: true,
         ..sign_up_of(address(name), origin(1, None), START)
     };
-    store.keep(sign_up("ada")).await.unwrap();
+    store.sign_up(sign_up("ada")).await.unwrap();
     let erases = server.client().await;
     let lock = "BEGIN; LOCK TABLE tombstone IN SHARE ROW EXCLUSIVE MODE";
     erases.batch_execute(lock).await.unwrap();
     let token = sign_up("ada").leave_token;
     assert_eq!(store.confirm(&token, None, None, START).await, Ok(true));
     assert_eq!(store.leave(&token, None, START).await, Ok(true));
-    let waits = tokio::time::timeout(Duration::from_millis(300), store.keep(sign_up("bea")));
+    let waits = tokio::time::timeout(Duration::from_millis(300), store.sign_up(sign_up("bea")));
     assert!(waits.await.is_err());
     erases.batch_execute("ROLLBACK").await.unwrap();
 }

@@ -137,7 +137,7 @@ async fn asked(store: &PostgresStore, name: &str, now: Timestamp) -> u64 {
         is_to_be_confirmed: true,
         ..sign_up
     };
-    store.keep(asked).await.unwrap();
+    store.sign_up(asked).await.unwrap();
     store.standing(Channel::Mail).await.unwrap().waiting
 }
 

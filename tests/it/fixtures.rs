@@ -289,7 +289,7 @@ pub(crate) async fn sign_up_at(
     origin: Origin,
     at: Timestamp,
 ) -> Result<Subscription, StoreError> {
-    store.keep(sign_up_of(address(name), origin, at)).await
+    store.sign_up(sign_up_of(address(name), origin, at)).await
 }
 
 /// Deliveries that ended, and no mail among them.

@@ -76,7 +76,7 @@ impl MemoryContactStore {
         self.fault.set(failure);
     }
 
-    /// The same of [`ContactStore::keep`] alone.
+    /// The same of [`ContactStore::sign_up`] alone.
     pub(crate) fn fail_to_keep(&self, failure: Option<StoreError>) {
         self.keep_fault.set(failure);
     }
@@ -99,7 +99,7 @@ impl MemoryContactStore {
 
 #[async_trait]
 impl ContactStore for MemoryContactStore {
-    async fn keep(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
+    async fn sign_up(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
         self.fault.check()?;
         self.keep_fault.check()?;
         let mut contacts = lock(&self.contacts);

@@ -23,7 +23,7 @@ use super::writer::LedgerWriter;
 
 #[async_trait]
 impl ContactStore for LedgerStore {
-    async fn keep(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
+    async fn sign_up(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
         let tombstones = self.tombstone_key.clone();
         self.submit(Some(sign_up.consent.at), move |draft| {
             let known = draft.get(&Identity::contact(&sign_up.email))?;

@@ -60,7 +60,7 @@ async fn find(store: &LedgerStore, email: &str) -> Result<bool, StoreError> {
 async fn open(root: &tempfile::TempDir) -> LedgerStore {
     let data_dir = DataDir::open(root.path(), &SystemEntropy).unwrap();
     let store = LedgerStore::open(&data_dir).unwrap();
-    store.keep(sign_up("ada@example.com")).await.unwrap();
+    store.sign_up(sign_up("ada@example.com")).await.unwrap();
     store
 }
 
@@ -89,7 +89,7 @@ async fn a_batch_that_cannot_be_decided_is_taken_back() {
     });
     assert!(matches!(failed.await, Err(StoreError::Unavailable(_))));
     assert_eq!(fs::read(root.path().join(LEDGER)).unwrap(), before);
-    let created = store.keep(sign_up("bob@example.com")).await;
+    let created = store.sign_up(sign_up("bob@example.com")).await;
     assert_eq!(created, Ok(Subscription::Created));
     assert_eq!(ContactStore::check(&store), Ok(()));
     assert_eq!(find(&store, "ada@example.com").await, Ok(true));
@@ -129,7 +129,7 @@ async fn a_change_that_panics_does_not_end_the_writer() {
     let (_root, store) = fresh().await;
     let failed = store.submit(None, |_draft| -> Result<(), Flaw> { panic!("on purpose") });
     assert!(matches!(failed.await, Err(StoreError::Unavailable(_))));
-    let created = store.keep(sign_up("bob@example.com")).await;
+    let created = store.sign_up(sign_up("bob@example.com")).await;
     assert_eq!(created, Ok(Subscription::Created));
     assert_eq!(find(&store, "ada@example.com").await, Ok(true));
 }
@@ -139,7 +139,7 @@ async fn a_batch_that_look_ups_missed_is_shown_before_the_next() {
     let (root, store) = fresh().await;
     lose_generation(&root, &store);
     assert_eq!(find(&store, "ada@example.com").await, Ok(false));
-    let renewed = store.keep(sign_up("ada@example.com")).await;
+    let renewed = store.sign_up(sign_up("ada@example.com")).await;
     let by_same_client = true;
     assert_eq!(renewed, Ok(Subscription::Renewed { by_same_client }));
     assert_eq!(find(&store, "ada@example.com").await, Ok(true));
@@ -161,7 +161,7 @@ async fn a_taken_delivery_stays_taken_in_any_generation() {
     };
     assert_eq!(take().await, 1);
     lose_generation(&root, &store);
-    store.keep(sign_up("bob@example.com")).await.unwrap();
+    store.sign_up(sign_up("bob@example.com")).await.unwrap();
     assert_eq!(take().await, 0);
     store.release(Channel::Webhook);
     assert_eq!(take().await, 1);

@@ -117,7 +117,7 @@ async fn sign_up(opened: &Opened, name: &str) -> Result<Subscription, StoreError
     let id = DeliveryId::new(kind, &sign_up.leave_token, START);
     let email = Some(sign_up.email.clone());
     sign_up.notice = Some(Delivery::new(id, kind, email, name.to_owned(), START));
-    opened.store.keep(sign_up).await
+    opened.store.sign_up(sign_up).await
 }
 
 /// Changes contacts, some at a time, until there is no power or enough is done.

@@ -88,7 +88,7 @@ async fn a_new_address_is_created_once(store: &dyn ContactStore) {
 
 /// Signs a new address up, early.
 async fn create(store: &dyn ContactStore, text: &str, origin: Origin) {
-    let created = store.keep(sign_up(text, origin, EARLY)).await;
+    let created = store.sign_up(sign_up(text, origin, EARLY)).await;
     assert_eq!(created, Ok(Subscription::Created), "{text}");
 }
 
@@ -100,7 +100,7 @@ async fn renew(
     at: Timestamp,
     by_same_client: bool,
 ) {
-    let again = store.keep(sign_up(text, origin, at)).await;
+    let again = store.sign_up(sign_up(text, origin, at)).await;
     assert_eq!(again, Ok(renewed(by_same_client)), "{text} {origin:?}");
 }
 
@@ -150,7 +150,7 @@ fn asked(text: &str, at: Timestamp) -> SignUp {
 async fn a_contact_counts_once_it_is_confirmed(store: &dyn ContactStore) {
     let (name, ip) = ("uma@example.com", "2001:db8::1".parse().ok());
     let before = store.status_counts().await.unwrap();
-    store.keep(asked(name, EARLY)).await.unwrap();
+    store.sign_up(asked(name, EARLY)).await.unwrap();
     let pending = kept(store, name).await;
     assert_eq!(pending.status(), ContactStatus::Pending);
     let counted = store.status_counts().await.unwrap();
@@ -160,7 +160,7 @@ async fn a_contact_counts_once_it_is_confirmed(store: &dyn ContactStore) {
     let left = store.leave(&token, None, LATE).await;
     assert_eq!(left, Ok(false));
     // Another sign-up changes nothing of that, and the token stays good.
-    store.keep(asked(name, LATE)).await.unwrap();
+    store.sign_up(asked(name, LATE)).await.unwrap();
     let again = kept(store, name).await;
     assert_eq!(again.status(), ContactStatus::Pending);
     assert_eq!(again.leave_token, Some(token));
@@ -184,13 +184,16 @@ async fn a_contact_counts_once_it_is_confirmed(store: &dyn ContactStore) {
     let unknown = store.confirm(&unknown, None, None, LATE).await;
     assert_eq!(unknown, Ok(false));
     // Nobody asks a second time.
-    store.keep(asked(name, LATE)).await.unwrap();
+    store.sign_up(asked(name, LATE)).await.unwrap();
     let again = kept(store, name).await;
     assert_eq!(again.confirmation, confirmed.confirmation);
     // A service that does not ask any more takes sign-ups as they are.
-    store.keep(asked("noa@example.com", EARLY)).await.unwrap();
+    store
+        .sign_up(asked("noa@example.com", EARLY))
+        .await
+        .unwrap();
     let plain = sign_up("noa@example.com", origin(3, None), LATE);
-    store.keep(plain).await.unwrap();
+    store.sign_up(plain).await.unwrap();
     let plain = kept(store, "noa@example.com").await;
     assert_eq!(plain.status(), ContactStatus::Subscribed);
     assert_eq!(plain.confirmation, None);
@@ -205,7 +208,7 @@ async fn who_has_left_stays_so_until_it_is_confirmed(store: &dyn ContactStore) {
     assert_eq!(confirmed, Ok(false));
     let mut tokens = Vec::new();
     for at in [LATE, LATE.plus_ms(1)] {
-        store.keep(asked(name, at)).await.unwrap();
+        store.sign_up(asked(name, at)).await.unwrap();
         let asked = kept(store, name).await;
         assert_eq!(asked.status(), ContactStatus::Pending);
         assert_eq!(asked.left_at, Some(EARLY));
@@ -225,12 +228,12 @@ async fn who_is_confirmed_meanwhile_does_not_expire(store: &dyn ContactStore) {
     let before = store.status_counts().await.unwrap();
     let [left, confirmed, gone] = names;
     let plain = sign_up(left, origin(3, None), EARLY);
-    store.keep(plain).await.unwrap();
+    store.sign_up(plain).await.unwrap();
     let token = kept(store, left).await.leave_token.unwrap();
     store.leave(&token, None, EARLY).await.unwrap();
     let mut tokens = vec![token];
     for name in names {
-        store.keep(asked(name, LATE)).await.unwrap();
+        store.sign_up(asked(name, LATE)).await.unwrap();
         tokens.push(kept(store, name).await.leave_token.unwrap());
     }
     store.confirm(&tokens[2], None, None, LATE).await.unwrap();
@@ -255,7 +258,7 @@ async fn who_is_confirmed_meanwhile_does_not_expire(store: &dyn ContactStore) {
 
 async fn who_refuses_is_forgotten(store: &dyn ContactStore) {
     let name = "pia@example.com";
-    store.keep(asked(name, EARLY)).await.unwrap();
+    store.sign_up(asked(name, EARLY)).await.unwrap();
     let token = kept(store, name).await.leave_token.unwrap();
     assert_eq!(store.refuse(&token, EARLY).await, Ok(true));
     assert_eq!(store.refuse(&token, EARLY).await, Ok(false));
@@ -282,7 +285,7 @@ async fn who_refuses_is_forgotten(store: &dyn ContactStore) {
 async fn an_address_that_is_allowed_gets_mail_and_stays_forgotten(store: &dyn ContactStore) {
     let (name, stranger) = ("ria@example.com", "rex@example.com");
     let suppressed = async |name| store.suppressed_until(&email(name), EARLY).await.unwrap();
-    store.keep(asked(name, EARLY)).await.unwrap();
+    store.sign_up(asked(name, EARLY)).await.unwrap();
     let token = kept(store, name).await.leave_token.unwrap();
     assert_eq!(store.refuse(&token, EARLY).await, Ok(true));
     store.forget(&[email(stranger)], EARLY).await.unwrap();
@@ -299,10 +302,10 @@ async fn an_address_that_is_allowed_gets_mail_and_stays_forgotten(store: &dyn Co
         assert_eq!(outcome, ImportOutcome::Forgotten, "{name}");
     }
     // A sign-up of the meantime stays.
-    store.keep(asked(name, LATE)).await.unwrap();
+    store.sign_up(asked(name, LATE)).await.unwrap();
     let token = kept(store, name).await.leave_token.unwrap();
     assert_eq!(store.refuse(&token, LATE).await, Ok(true));
-    store.keep(asked(name, LATE)).await.unwrap();
+    store.sign_up(asked(name, LATE)).await.unwrap();
     assert_eq!(store.allow(&email(name)).await, Ok(()));
     assert!(kept(store, name).await.is_pending());
     store.forget(&[email(name)], LATE).await.unwrap();
@@ -310,17 +313,17 @@ async fn an_address_that_is_allowed_gets_mail_and_stays_forgotten(store: &dyn Co
 
 async fn only_who_has_left_gives_a_new_consent(store: &dyn ContactStore) {
     let sign_up_at = |at| sign_up("mia@example.com", origin(2, None), at);
-    let created = store.keep(sign_up_at(EARLY)).await;
+    let created = store.sign_up(sign_up_at(EARLY)).await;
     assert_eq!(created, Ok(Subscription::Created));
     let first = kept(store, "mia@example.com").await;
     // Anybody can do that, so it changes neither the consent nor the link in mails that were sent.
-    store.keep(sign_up_at(LATE)).await.unwrap();
+    store.sign_up(sign_up_at(LATE)).await.unwrap();
     let again = kept(store, "mia@example.com").await;
     assert_eq!(again.consent, first.consent);
     assert_eq!(again.leave_token, first.leave_token);
     let token = first.leave_token.unwrap();
     assert_eq!(store.leave(&token, None, LATE).await, Ok(true));
-    let revived = store.keep(sign_up_at(LATE)).await;
+    let revived = store.sign_up(sign_up_at(LATE)).await;
     assert_eq!(revived, Ok(renewed(true)));
     let mut expected = again_of(&sign_up_at(EARLY), &sign_up_at(LATE));
     expected.previous = Some(EndedConsent {
@@ -343,7 +346,7 @@ async fn the_consent_before_stays_proved_and_no_earlier_one(store: &dyn ContactS
     let back = async |name, number| {
         let mut back = asked(name, at(number));
         back.consent.source = Source::parse(&format!("page-{number}"));
-        store.keep(back).await.unwrap();
+        store.sign_up(back).await.unwrap();
         kept(store, name).await
     };
     let confirmed = async |name, number| {
@@ -425,7 +428,7 @@ async fn what_a_consent_names_is_kept(store: &dyn ContactStore) {
     other.email = email("nils@example.com");
     other.leave_token = LeaveToken::from_bytes([3; 16]);
     for sign_up in [all.clone(), other] {
-        assert_eq!(store.keep(sign_up).await, Ok(Subscription::Created));
+        assert_eq!(store.sign_up(sign_up).await, Ok(Subscription::Created));
     }
     let contact = kept(store, "nia@example.com").await;
     assert_eq!(contact.consent, Some(all.consent));
@@ -539,7 +542,7 @@ async fn imported_contacts_have_no_origin_until_they_sign_up(store: &dyn Contact
 
 async fn an_import_leaves_what_is_known_and_what_was_forgotten(store: &dyn ContactStore) {
     let signer = origin(1, None);
-    let created = store.keep(sign_up("hal@example.com", signer, LATE));
+    let created = store.sign_up(sign_up("hal@example.com", signer, LATE));
     assert_eq!(created.await, Ok(Subscription::Created));
     let kept = store.find(&email("hal@example.com")).await.unwrap();
     for unforget in [false, true] {
@@ -560,7 +563,7 @@ async fn an_import_leaves_what_is_known_and_what_was_forgotten(store: &dyn Conta
         assert_eq!(import(store, text, false).await, ImportOutcome::Known);
         // A person may sign up again, and is known then.
         assert_eq!(forget(store, &email(text)).await, [true]);
-        let again = store.keep(sign_up(text, signer, LATE));
+        let again = store.sign_up(sign_up(text, signer, LATE));
         assert_eq!(again.await, Ok(Subscription::Created));
         assert_eq!(import(store, text, false).await, ImportOutcome::Known);
     }
@@ -587,7 +590,7 @@ async fn contacts_are_listed_as_they_are_in_the_order_of_their_addition(store: &
         renew(store, text, origin(1, None), LATE, false).await;
     }
     assert_eq!(forget(store, &email(&added[1])).await, [true]);
-    let created = store.keep(sign_up(&added[1], origin(1, None), LATE));
+    let created = store.sign_up(sign_up(&added[1], origin(1, None), LATE));
     assert_eq!(created.await, Ok(Subscription::Created));
     let moved = added.remove(1);
     added.push(moved);
@@ -644,7 +647,7 @@ async fn race(
     let race = |origin| {
         let store = Arc::clone(store);
         let sign_up = sign_up(text, origin, EARLY);
-        async move { store.keep(sign_up).await.unwrap() }
+        async move { store.sign_up(sign_up).await.unwrap() }
     };
     let ended = origins.map(race).collect::<JoinSet<_>>().join_all().await;
     let count = |end| ended.iter().filter(|it| **it == end).count();
@@ -684,7 +687,7 @@ pub(crate) async fn race_erasures(store: &Arc<dyn ContactStore>, addresses: usiz
         let (keeper, importer) = (Arc::clone(store), Arc::clone(store));
         let keeps = tokio::spawn({
             let sign_up = sign_up(&text, origin(1, None), EARLY);
-            async move { keeper.keep(sign_up).await.map(drop) }
+            async move { keeper.sign_up(sign_up).await.map(drop) }
         });
         let imports = tokio::spawn({
             let row = Contact::imported(email(&text), EARLY, None, None);

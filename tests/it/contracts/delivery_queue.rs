@@ -102,7 +102,7 @@ pub(crate) async fn check(store: Arc<impl ContactStore + DeliveryQueue>) {
     networks_take_turns(queue, now).await;
 
     // What is held is kept and not taken.
-    contacts.keep(sign_up("eve", now)).await.unwrap();
+    contacts.sign_up(sign_up("eve", now)).await.unwrap();
     queue.hold(CHANNEL, true).await.unwrap();
     queue.hold(CHANNEL, true).await.unwrap();
     assert!(due(queue, 10).await.is_empty());
@@ -124,12 +124,12 @@ pub(crate) async fn assert_holds(queue: &dyn DeliveryQueue) {
 }
 
 async fn a_new_consent_alone_is_told((contacts, queue): Both<'_>, now: Timestamp) {
-    contacts.keep(sign_up("abe", now)).await.unwrap();
+    contacts.sign_up(sign_up("abe", now)).await.unwrap();
     let first = sign_up("ada", now);
-    contacts.keep(first.clone()).await.unwrap();
+    contacts.sign_up(first.clone()).await.unwrap();
     // Who is signed up again says nothing new.
     let again = sign_up("ada", now.plus_ms(1));
-    contacts.keep(again).await.unwrap();
+    contacts.sign_up(again).await.unwrap();
     assert_eq!(bodies(queue).await.len(), 2);
     // Leaving is told once, and what was not told before is not told after.
     let left = || Some(delivery(DeliveryKind::Unsubscribed, &first, now));
@@ -139,7 +139,7 @@ async fn a_new_consent_alone_is_told((contacts, queue): Both<'_>, now: Timestamp
     assert_eq!(again, Ok(false));
     // And who comes back.
     let back = sign_up("ada", now.plus_ms(2));
-    contacts.keep(back).await.unwrap();
+    contacts.sign_up(back).await.unwrap();
     let expected = ["subscribed abe", "unsubscribed ada", "subscribed ada"];
     let expected = expected.map(|it| format!("newsletter.{it}@delivery.example"));
     assert_eq!(bodies(queue).await, expected);
@@ -215,7 +215,7 @@ async fn who_refuses_is_sent_no_mail((contacts, queue): Both<'_>, now: Timestamp
         asked.notice = Some(mail);
         asked
     };
-    contacts.keep(asked()).await.unwrap();
+    contacts.sign_up(asked()).await.unwrap();
     let standing = async || queue.standing(Channel::Mail).await.unwrap().waiting;
     assert_eq!(standing().await, 1);
     let token = asked().leave_token;
@@ -223,11 +223,11 @@ async fn who_refuses_is_sent_no_mail((contacts, queue): Both<'_>, now: Timestamp
     assert_eq!(standing().await, 0);
     // It is taken, twice, and nobody is sent anything.
     for _ in 0..2 {
-        contacts.keep(asked()).await.unwrap();
+        contacts.sign_up(asked()).await.unwrap();
         assert_eq!(standing().await, 0);
     }
     // What is told of a confirmation comes with it.
-    contacts.keep(asked()).await.unwrap();
+    contacts.sign_up(asked()).await.unwrap();
     let told = delivery(DeliveryKind::Confirmed, &asked(), now);
     for _ in 0..2 {
         let confirmed = contacts.confirm(&token, None, Some(told.clone()), now);
@@ -241,7 +241,7 @@ async fn who_refuses_is_sent_no_mail((contacts, queue): Both<'_>, now: Timestamp
 
 async fn an_erasure_drops_what_names_the_address((contacts, queue): Both<'_>, now: Timestamp) {
     for name in ["cat", "dan"] {
-        contacts.keep(sign_up(name, now)).await.unwrap();
+        contacts.sign_up(sign_up(name, now)).await.unwrap();
     }
     assert_eq!(due(queue, 1).await.len(), 1);
     let emails = ["cat", "dan"].map(address);
@@ -254,7 +254,7 @@ async fn an_erasure_drops_what_names_the_address((contacts, queue): Both<'_>, no
 }
 
 async fn a_contact_is_noted_how_its_mail_ended((contacts, queue): Both<'_>, now: Timestamp) {
-    contacts.keep(asked("gus", now)).await.unwrap();
+    contacts.sign_up(asked("gus", now)).await.unwrap();
     for (outcome, at) in [
         (MailOutcome::Refused, now),
         (MailOutcome::Taken, now.plus_ms(1)),
@@ -274,7 +274,7 @@ async fn who_is_overdue_is_found((store, queue): Both<'_>) {
     const LATE: Timestamp = Timestamp::from_ms(2_000);
     let [mailed, refused, unmailed, confirmed] = ["va", "vb", "vc", "vd"];
     for name in [mailed, refused, unmailed, confirmed] {
-        store.keep(asked(name, EARLY)).await.unwrap();
+        store.sign_up(asked(name, EARLY)).await.unwrap();
     }
     note(queue, &[mailed, confirmed], MailOutcome::Taken, LATE).await;
     note(queue, &[refused], MailOutcome::Refused, LATE).await;

@@ -89,7 +89,7 @@ async fn a_line_that_could_not_be_read_again_is_refused_and_no_other() {
         let name = format!("n{number}");
         let others = ["o", "p"].map(|other| format!("{other}{number}"));
         let (kept, before, after) = tokio::join!(
-            opened.store.keep(asked(&name, body)),
+            opened.store.sign_up(asked(&name, body)),
             opened.sign_up(&others[0]),
             opened.sign_up(&others[1]),
         );
@@ -115,7 +115,7 @@ async fn whatever_the_other_side_says_a_delivery_can_be_settled() {
         (10, String::new()),
     ] {
         let (house, opened) = House::opened();
-        let kept = opened.store.keep(asked("ada", &"x".repeat(body))).await;
+        let kept = opened.store.sign_up(asked("ada", &"x".repeat(body))).await;
         // The largest that is taken has room left.
         if kept.is_err() {
             continue;
@@ -155,8 +155,8 @@ async fn an_unreadable_line_fails_the_change_that_needs_it_and_no_other() {
 #[tokio::test]
 async fn an_unreadable_delivery_is_in_no_other_ones_way() {
     let (house, opened) = House::opened();
-    opened.store.keep(asked("ada", "to ada")).await.unwrap();
-    opened.store.keep(asked("bob", "to bob")).await.unwrap();
+    opened.store.sign_up(asked("ada", "to ada")).await.unwrap();
+    opened.store.sign_up(asked("bob", "to bob")).await.unwrap();
     opened.store.add(messages(0..3)).await.unwrap();
     let ledger = writable(&house);
     let spoil = |text: &str| {
@@ -232,7 +232,7 @@ async fn an_erased_address_is_in_no_file_of_the_directory() {
                     notice.kind = DeliveryKind::Subscribed;
                 }
                 sign_up.notice = Some(notice);
-                opened.store.keep(sign_up).await.unwrap();
+                opened.store.sign_up(sign_up).await.unwrap();
             }
             let mut tried = take(&opened, Channel::Mail, 1, START).await;
             tried[0].fail(Failure::Final("no".to_owned()), 0, START);
@@ -298,7 +298,7 @@ async fn no_operation_on_many_is_one_batch() {
         store.add(some).await.unwrap();
     }
     for name in names.clone() {
-        store.keep(asked(&name, WORDS)).await.unwrap();
+        store.sign_up(asked(&name, WORDS)).await.unwrap();
     }
     let names: Vec<_> = names.map(|name| address(&name)).collect();
     // Four lines an address: it is forgotten, with two deliveries, and has a tombstone.
@@ -367,7 +367,7 @@ async fn a_copy_with_pending_deliveries_is_held_and_nothing_else_is() {
         for is_crash in [false, true] {
             let (house, opened) = House::opened();
             if is_waiting {
-                opened.store.keep(asked("ada", WORDS)).await.unwrap();
+                opened.store.sign_up(asked("ada", WORDS)).await.unwrap();
             }
             opened.store.compact().await.unwrap();
             opened.sign_up("bob").await.unwrap();

@@ -90,7 +90,7 @@ async fn a_suppression_is_shown_and_lifted_while_no_service_runs() {
         ..sign_up_of(email, origin(3, None), NOW)
     };
     let token = sign_up.leave_token;
-    opened.store.keep(sign_up).await.unwrap();
+    opened.store.sign_up(sign_up).await.unwrap();
     let refused = opened.store.refuse(&token, Timestamp::from_ms(1 << 42));
     assert_eq!(refused.await, Ok(true));
     opened.stop();

@@ -85,7 +85,7 @@ const BOUND_ERASURE: &str = "SET LOCAL lock_timeout = '500ms'; \
 /// reported to remain.
 #[async_trait]
 impl ContactStore for PostgresStore {
-    async fn keep(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
+    async fn sign_up(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
         let change = self.begin_change()?;
         if let (Some(_), Some(text)) = (sign_up.consent.text, &sign_up.consent_text) {
             change.add_new(text).await?;
