@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::ports::ModelError;
 
-use super::failure::{has_any, is_blank, is_identifier, unusable};
+use super::failure::{has_any, is_blank, is_identifier, paid, unusable};
 use super::think_tags::ThinkTags;
 
 /// Longest answer, in bytes.
@@ -69,11 +69,7 @@ impl Collector {
         self.text.truncate(self.text.trim_end().len());
         let reason = match self.reason.as_str() {
             _ if !self.text.is_empty() => return Ok(()),
-            "content_filter" => {
-                return Err(ModelError::Started(
-                    "the answer was filtered out".to_owned(),
-                ));
-            }
+            "content_filter" => return Err(paid(unusable("the answer was filtered out"))),
             "" => "none",
             reason if is_identifier(reason) => reason,
             _ => "other",

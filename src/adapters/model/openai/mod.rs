@@ -104,10 +104,9 @@ impl ModelClient for OpenAiModelClient {
         if self.breaker.is_open() {
             return Err(not_started(BREAKER_OPEN));
         }
-        match Arc::clone(&self.permits).try_acquire_owned() {
-            Ok(permit) => Ok(Box::new(permit)),
-            Err(_full) => Err(not_started("the limit of concurrent turns is reached")),
-        }
+        let permit = Arc::clone(&self.permits).try_acquire_owned();
+        let full = |_full| not_started("the limit of concurrent turns is reached");
+        Ok(Box::new(permit.map_err(full)?))
     }
 
     async fn reply(
@@ -146,10 +145,8 @@ impl ModelClient for OpenAiModelClient {
                 Some(Remedy::JoinedPrompt) if !joins_prompt => joins_prompt = true,
                 _ => {
                     self.breaker.report(began, failure.verdict);
-                    return Err(match round.pushed {
-                        0 => failure.error,
-                        _ => paid(failure.error),
-                    });
+                    let error = failure.error;
+                    return Err(if round.pushed > 0 { paid(error) } else { error });
                 }
             }
         }

@@ -103,9 +103,8 @@ impl<'a> Round<'a> {
             return Err(Self::refusal(response).await);
         }
         // The transfer encoding distinguishes an end from a broken connection.
-        let has_end = [TRANSFER_ENCODING, CONTENT_LENGTH]
-            .iter()
-            .any(|name| headers.contains_key(name));
+        let mut marks = [TRANSFER_ENCODING, CONTENT_LENGTH].iter();
+        let has_end = marks.any(|name| headers.contains_key(name));
         self.read(response.into_body(), has_end).await?;
         self.collector.finish()?;
         self.push().await
@@ -207,9 +206,7 @@ impl<'a> Round<'a> {
             }
             None if !has_end => "the stream ended with its connection and may be incomplete",
             None => {
-                tracing::debug!(
-                    "a stream without [DONE] or a finish reason is accepted as complete"
-                );
+                tracing::debug!("a stream without an end mark is accepted as complete");
                 return Ok(());
             }
         };

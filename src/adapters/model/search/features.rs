@@ -67,10 +67,8 @@ pub(super) fn stem(language: Language, word: &str) -> String {
 /// `word` without accents and ligatures.
 pub(super) fn folded(word: &str) -> String {
     let letters = word.nfd().filter(|c| !is_combining_mark(*c));
-    let word: String = letters.collect();
-    word.replace('ß', "ss")
-        .replace('œ', "oe")
-        .replace('æ', "ae")
+    let word = letters.collect::<String>().replace('ß', "ss");
+    word.replace('œ', "oe").replace('æ', "ae")
 }
 
 #[cfg(test)]

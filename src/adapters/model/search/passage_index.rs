@@ -23,9 +23,9 @@ use crate::adapters::model::search::terms::{Terms, Topic};
 /// some of its words.
 const UNKNOWN_PENALTY_MAX: f64 = 20.0;
 /// An answer has to be so much likelier than other subjects: no answer is better than a wrong one.
-const LOG_ODDS_MIN: f64 = 0.7;
+const ODDS_MIN: f64 = 0.7;
 /// The same beside pages of the operator's: most of what their visitors ask is not about the service.
-const LOG_ODDS_BESIDE_MIN: f64 = 5.0;
+const ODDS_BESIDE_MIN: f64 = 5.0;
 /// The weight of the question before, if the newest one is read with it.
 const EARLIER_SHARE: f64 = 0.5;
 
@@ -34,6 +34,8 @@ const EARLIER_SHARE: f64 = 0.5;
 
 /// A passage must cover this share of the subjects of a question to answer it.
 const COVERAGE_MIN: f64 = 0.66;
+/// The share of a subject that a statement has if only another one of its passage has it.
+const PASSAGE_SHARE: f64 = 0.9;
 /// The passage that answers must be this much better than any other, even one that does not cover enough: no answer is
 /// better than a wrong one.
 const LEAD_MIN: f64 = 1.1;
@@ -77,6 +79,9 @@ struct OwnPassage {
     page: Topic,
     /// Of title, text and hints, and of the title of its page.
     all: Topic,
+    /// Of each statement, read with title, hints and the title of its page: the price in the next sentence may be
+    /// another product's.
+    statements: Vec<Topic>,
     /// False for the introduction of the home page, and for imprint and privacy notice: they help nobody who asks for
     /// something else.
     is_offered: bool,
@@ -85,8 +90,8 @@ struct OwnPassage {
 /// A passage compared with a question.
 struct Ranked<'a> {
     score: f64,
-    /// The share of the question's subjects that it covers, times [`NAMED_FACTOR`] if the question names it; 0 if it lacks
-    /// a detail, such as the price.
+    /// The share of the question's subjects that it covers, times [`NAMED_FACTOR`] if the question names it; 0 if no
+    /// statement has the detail, such as the price.
     coverage: f64,
     own: &'a OwnPassage,
 }
@@ -115,6 +120,8 @@ impl PassageIndex {
         // Of several passages with times, those without a word for opening hours tell when a course or a meal is.
         for own in own.iter_mut().filter(|_| timed > 1) {
             own.all.unmark(&hours);
+            let statements = own.statements.iter_mut();
+            statements.for_each(|one| one.marked = &one.marked & &own.all.marked);
         }
         own.sort_by_key(|own| (!own.is_offered, !own.passage.is_introduction()));
         Self {
@@ -261,11 +268,10 @@ impl PassageIndex {
         let is_whole = |one: &&Ranked<'_>| one.coverage > WHOLE;
         let best = answering.clone().find(is_whole);
         let best = best.or_else(|| answering.next())?;
-        // Of sections of a page with the same heading, the first answers.
-        let Passage { page, title, .. } = &*best.own.passage;
-        let is_same = |other: &Passage| other.page == *page && other.title == *title;
-        let others = ranked.iter().filter(|other| other.own.is_offered);
-        let mut others = others.filter(|other| !is_same(&other.own.passage));
+        // Of sections with the same heading, the first answers.
+        let title = &best.own.passage.title;
+        let is_other = |own: &OwnPassage| own.is_offered && own.passage.title != *title;
+        let mut others = ranked.iter().filter(|other| is_other(other.own));
         let is_clear = is_whole(&best) || others.all(|other| best.score >= LEAD_MIN * other.score);
         Some((&*best.own.passage, is_clear))
     }
@@ -293,12 +299,9 @@ impl PassageIndex {
         let unknown_share = float(unknown.len()) / float(known.len() + unknown.len()).max(1.0);
         let (log_likelihood, section) = *ranked.first()?;
         let log_odds = log_likelihood - other_subjects - UNKNOWN_PENALTY_MAX * unknown_share;
-        let log_odds_min = if self.own.is_empty() {
-            LOG_ODDS_MIN
-        } else {
-            LOG_ODDS_BESIDE_MIN
-        };
-        (log_odds > log_odds_min).then_some(section)
+        let is_alone = self.own.is_empty();
+        let min = if is_alone { ODDS_MIN } else { ODDS_BESIDE_MIN };
+        (log_odds > min).then_some(section)
     }
 
     /// The sections with their log-likelihoods, the likeliest first, and the log-likelihood of the likeliest other
@@ -331,44 +334,58 @@ impl OwnPassage {
         let [page, title] = [&passage.page, &passage.title].map(|title| terms.topics([&**title]));
         let is_legal = legal.iter().any(|term| page.has(term) || title.has(term));
         let is_home = passage.is_introduction() && passage.url.ends_with('/');
+        let context = || passage.topics().chain([&*passage.page]);
+        let statements = passage.prose().flat_map(|text| text.split_inclusive(". "));
+        let statements = statements.map(|own| terms.topics(context().chain([own])));
         Self {
             is_offered: !is_legal && !is_home,
             page,
             heading: terms.asked(&passage.title),
             title: terms.topics(passage.topics().filter(|topic| *topic != passage.page)),
             all: terms.topics(passage.prose().chain([&*passage.page])),
+            statements: statements.collect(),
             passage,
         }
     }
 
     /// Compares it with terms and their weights.
     fn ranked(&self, asked: &[(&Topic, f64)]) -> Ranked<'_> {
+        let of_statements = self.statements.iter().map(|own| self.compared(asked, own));
+        let most = |(a, b): (f64, f64), (score, coverage)| (a.max(score), b.max(coverage));
+        let (score, coverage) = of_statements.fold((0.0, 0.0), most);
+        let is_asked = |term: &Topic| asked.iter().any(|(asked, _)| asked.has(term));
+        let is_named =
+            self.heading.iter().any(|term| !term.is_detail) && self.heading.iter().all(is_asked);
+        let factor = if is_named { NAMED_FACTOR } else { 1.0 };
+        Ranked {
+            score: factor * score,
+            coverage: factor * coverage,
+            own: self,
+        }
+    }
+
+    /// Score and coverage of one of its statements.
+    fn compared(&self, asked: &[(&Topic, f64)], statement: &Topic) -> (f64, f64) {
         let (mut whole, mut covered, mut score) = (0.0, 0.0, 0.0);
         let mut has_details = !asked.is_empty();
         for (term, weight) in asked {
-            let (share, is_titled) = (self.all.share(term), self.title.has(term));
+            let (mut share, is_titled) = (statement.share(term), self.title.has(term));
             let bonus = if term.is_detail {
                 // A word that means the same is not enough: a car park that is not free has no price yet.
-                has_details &= share >= 1.0 || is_titled || self.page.has(term);
+                let is_headed = is_titled || self.page.has(term);
+                has_details &= share >= 1.0 || is_headed && statement.is_numeric;
                 DETAIL_BONUS
             } else {
+                share = share.max(PASSAGE_SHARE * self.all.share(term));
                 whole += weight;
                 covered += weight * share;
                 TITLE_BONUS
             };
             score += weight * (share + if is_titled { bonus } else { 0.0 });
         }
-        let is_asked = |term: &Topic| asked.iter().any(|(asked, _)| asked.has(term));
-        let is_named =
-            self.heading.iter().any(|term| !term.is_detail) && self.heading.iter().all(is_asked);
-        let factor = if is_named { NAMED_FACTOR } else { 1.0 };
         // Not a number if only details are asked for: the price of what?
         let part: f64 = covered / whole;
-        let coverage = if part.is_nan() { WHOLE } else { factor * part };
-        Ranked {
-            score: factor * score,
-            coverage: if has_details { coverage } else { 0.0 },
-            own: self,
-        }
+        let coverage = if part.is_nan() { WHOLE } else { part };
+        (score, if has_details { coverage } else { 0.0 })
     }
 }

@@ -51,6 +51,8 @@ pub(super) struct Topic {
     pub(super) is_vague: bool,
     /// True for what any subject may have, such as a price.
     pub(super) is_detail: bool,
+    /// True if it has a digit.
+    pub(super) is_numeric: bool,
 }
 
 impl Terms {
@@ -87,8 +89,7 @@ impl Terms {
     /// True if the word is known in this language.
     pub(super) fn knows(&self, word: &str) -> bool {
         let stem = stem(self.texts.language, word);
-        let is_listed = self.vague.contains(&stem) || self.groups.contains_key(&stem);
-        self.is_stop_word(word) || is_listed
+        self.is_stop_word(word) || self.vague.contains(&stem) || self.groups.contains_key(&stem)
     }
 
     /// A number alone is one, too: 7 years are not 7 o'clock.
@@ -102,9 +103,8 @@ impl Terms {
         let is_part = |last: &str| {
             last.chars().count() >= PART_LETTERS_MIN && self.compound_ends.contains(last)
         };
-        let parts = splits
-            .skip(PART_LETTERS_MIN)
-            .find(|(_, last)| is_part(last));
+        let mut splits = splits.skip(PART_LETTERS_MIN);
+        let parts = splits.find(|(_, last)| is_part(last));
         let parts = parts.into_iter().flat_map(|(first, last)| [first, last]);
         parts.map(|part| stem(self.texts.language, part)).collect()
     }
@@ -158,7 +158,7 @@ impl Terms {
                     groups: groups.cloned().unwrap_or_default(),
                     stems: BTreeSet::from([stems]),
                     parts: word.flat_map(|(.., word)| self.parts(word)).collect(),
-                    marked: BTreeSet::new(),
+                    ..Topic::default()
                 };
                 // A stop word alone is no synonym for having the stem of one.
                 let is_term = if len == 1 { !is_stop } else { groups.is_some() };
@@ -174,6 +174,7 @@ impl Terms {
     pub(super) fn topics<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> Topic {
         let mut topics = Topic::default();
         for text in texts {
+            topics.is_numeric |= text.contains(|c: char| c.is_ascii_digit());
             let phrases = self.terms(text).into_iter();
             topics.groups.extend(phrases.flat_map(|term| term.groups));
             let marks = text.chars().filter(|c| !c.is_alphanumeric());
