@@ -27,7 +27,9 @@ pub(super) type ChangeReply = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 /// The state of the writer.
 pub(super) struct LedgerWriter {
     pub(super) ledger: Ledger,
+    /// The generation that lookups read.
     pub(super) current: Arc<CurrentGeneration>,
+    /// Tells callers and the log if writes fail or hang.
     pub(super) health: Arc<WriterHealth>,
     /// Fewer superfluous lines than this are never worth a compaction.
     pub(super) superfluous_min: u64,

@@ -31,6 +31,7 @@ const HEADER_BYTES: usize = 128;
 #[derive(Debug)]
 pub(crate) struct BodyReader {
     deadline: Duration,
+    /// Shares of [`BODY_BYTES`], of which a network may hold an eighth.
     memory: Arc<Shares>,
 }
 

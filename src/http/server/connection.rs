@@ -102,7 +102,7 @@ pub(super) struct Listener {
     pub(super) service: Arc<LandingService>,
     pub(super) speaks: Speaks,
     pub(super) slots: Arc<Slots>,
-    /// The HTTP/2 connections.
+    /// Permits for HTTP/2 connections, of which a network may hold an eighth.
     pub(super) http2: Arc<Shares>,
     pub(super) limits: ServerLimits,
     pub(super) connections: TaskTracker,
