@@ -29,12 +29,17 @@ impl Timestamp {
 
     /// The instant in RFC 3339: UTC, milliseconds. Empty beyond the year 9999.
     pub fn to_rfc3339(self) -> String {
+        const PRINTER: DateTimePrinter = DateTimePrinter::new().precision(Some(3));
         // jiff's own instants end a day before that year does.
         let epoch = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
         let since = Duration::from_millis(self.0);
-        let printer = DateTimePrinter::new().precision(Some(3));
-        let time = epoch.checked_add(since).ok();
-        time.map_or_else(String::new, |time| printer.datetime_to_string(&time) + "Z")
+        let mut text = String::with_capacity("2026-01-31T00:00:00.000Z".len());
+        if let Ok(time) = epoch.checked_add(since) {
+            // Writing to a `String` cannot fail.
+            let _ = PRINTER.print_datetime(&time, &mut text);
+            text.push('Z');
+        }
+        text
     }
 
     /// Parses an instant of RFC 3339, or a date, which is its midnight in UTC. `None` for anything else, and
