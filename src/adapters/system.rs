@@ -145,14 +145,12 @@ mod tests {
     fn a_job_that_does_not_end_is_not_waited_for() {
         let (hold, held) = mpsc::channel::<()>();
         let wait = move || assert!(held.recv().is_err());
-        let ended = run_within(Duration::from_millis(50), wait);
-        assert_eq!(ended.unwrap(), None);
+        assert_eq!(run_within(Duration::from_millis(50), wait).unwrap(), None);
         drop(hold);
         let panic = || panic!("on purpose");
         let ended: io::Result<Option<()>> = run_within(Duration::from_secs(30), panic);
         assert_eq!(ended.unwrap_err().to_string(), "panic");
-        let ended = run_within(Duration::from_secs(30), || 1);
-        assert_eq!(ended.unwrap(), Some(1));
+        assert_eq!(run_within(Duration::from_secs(30), || 1).unwrap(), Some(1));
     }
 
     #[test]

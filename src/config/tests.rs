@@ -26,8 +26,7 @@ fn args(words: &str) -> Args {
 
 /// The message about `flags`, of which one is wrong.
 fn refusal(flags: &[&str]) -> String {
-    let error = load(flags).expect_err(&flags.join(" "));
-    told(&error, &flags.join(" "))
+    told(&load(flags).expect_err(&flags.join(" ")), &flags.join(" "))
 }
 
 /// The text of the error about `words`.
@@ -40,15 +39,13 @@ fn told(error: &clap::Error, words: &str) -> String {
 
 /// Parses a command line, of which blanks part the words.
 fn invoke(words: &str) -> Result<Invocation, clap::Error> {
-    let program = ["landing-api"].into_iter();
-    Invocation::load(program.chain(words.split_whitespace()))
+    Invocation::load(["landing-api"].into_iter().chain(words.split_whitespace()))
 }
 
 /// Checks rows of a wrong command line and a part of the message.
 fn check_refused(table: &str) {
     for [words, part] in rows(table) {
-        let error = invoke(words).expect_err(words);
-        let message = told(&error, words);
+        let message = told(&invoke(words).expect_err(words), words);
         assert!(message.contains(part), "{words}: {message}");
     }
 }
@@ -678,13 +675,11 @@ fn a_contact_is_an_address_or_a_page_and_suggestions_are_a_few_short_lines() {
         let message = refusal(&["--contact", wrong]);
         assert!(message.contains("or an email address"), "{message}");
     }
-    let six = ["--suggestion=a?"; 6];
-    assert_eq!(settings(&six).suggestions, ["a?"; 6]);
+    assert_eq!(settings(&["--suggestion=a?"; 6]).suggestions, ["a?"; 6]);
     assert_eq!(settings(&["--suggestion=a?\nb?"]).suggestions, ["a?", "b?"]);
     let (long, longest) = ("ä".repeat(101), "ä".repeat(100));
     assert_eq!(settings(&["--suggestion", &longest]).suggestions, [longest]);
-    let seven = ["--suggestion=a?"; 7];
-    assert!(refusal(&seven).contains("at most 6 times"));
+    assert!(refusal(&["--suggestion=a?"; 7]).contains("at most 6 times"));
     for wrong in ["", " ", "a|b", "a\u{7}", &long] {
         let message = refusal(&["--suggestion", wrong]);
         assert!(message.contains("--suggestion"), "{wrong}");

@@ -160,8 +160,7 @@ mod tests {
     fn an_hour_begins_on_the_hour() {
         let at = Timestamp::from_ms(7 * HOUR_MS + 1);
         assert_eq!(Hour::of(at).start(), Timestamp::from_ms(7 * HOUR_MS));
-        let last = Timestamp::from_ms(8 * HOUR_MS - 1);
-        assert_eq!(Hour::of(last), Hour::of(at));
+        assert_eq!(Hour::of(Timestamp::from_ms(8 * HOUR_MS - 1)), Hour::of(at));
         assert_eq!(Hour::of(at).minus(7).start(), Timestamp::default());
         assert_eq!(Hour::of(at).minus(8).start(), Timestamp::default());
     }

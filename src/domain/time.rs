@@ -138,8 +138,7 @@ mod tests {
             ("now", None),
             ("", None),
         ] {
-            let parsed = Timestamp::parse(text).map(Timestamp::as_ms);
-            assert_eq!(parsed, ms, "{text}");
+            assert_eq!(Timestamp::parse(text).map(Timestamp::as_ms), ms, "{text}");
         }
     }
 

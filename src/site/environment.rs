@@ -237,8 +237,7 @@ mod tests {
         let told = unfilled.to_string();
         assert!(told.contains("de/duration-minutes"), "{told}");
         for (n, expected) in [(1, "1 Minute"), (2, "2 Minuten")] {
-            let minutes = text("duration-minutes", context! { n });
-            assert_eq!(minutes.unwrap(), expected);
+            assert_eq!(text("duration-minutes", context! { n }).unwrap(), expected);
         }
     }
 

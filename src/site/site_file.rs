@@ -147,8 +147,7 @@ mod tests {
             name: name.to_owned(),
             text: String::new(),
         };
-        let path = file(name).page_path();
-        path.map_err(|error| error.to_string())
+        file(name).page_path().map_err(|error| error.to_string())
     }
 
     #[test]

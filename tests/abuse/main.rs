@@ -52,7 +52,6 @@ mod twins;
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// How a program is run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run {
     pub(crate) is_long: bool,
@@ -61,7 +60,6 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// How much is done.
     fn of<T>(self, short: T, long: T) -> T {
         if self.is_long { long } else { short }
     }

@@ -53,10 +53,8 @@ const BYTES_MAX: usize = 96 * 1024;
 impl Random {
     /// Of the run with `seed`, the program `name` and its part `number`.
     pub(crate) fn new(seed: u64, name: &str, number: u64) -> Self {
-        let name = u64::from(crc32fast::hash(name.as_bytes()));
-        let mut random = Self(seed ^ name << 32);
-        let begin = random.next() ^ number;
-        Self(begin)
+        let mut random = Self(seed ^ u64::from(crc32fast::hash(name.as_bytes())) << 32);
+        Self(random.next() ^ number)
     }
 
     pub(crate) fn next(&mut self) -> u64 {
@@ -108,8 +106,7 @@ impl Random {
             0 if length > 0 => bytes[self.below(length)] ^= 1 << self.below(8),
             1 if length > 0 => bytes[self.below(length)] = *self.pick(&BYTES),
             2 => {
-                let range = self.range(length);
-                bytes.drain(range);
+                bytes.drain(self.range(length));
             }
             3 => {
                 let again = bytes[self.range(length)].to_vec();
@@ -121,8 +118,7 @@ impl Random {
             5 => {
                 let other = self.pick(others).as_ref();
                 let part = other[self.range(other.len())].to_vec();
-                let range = self.range(length);
-                bytes.splice(range, part);
+                bytes.splice(self.range(length), part);
             }
             6 => {
                 // The beginning of one and the end of the other.

@@ -54,7 +54,6 @@ listen limits
     default-server check inter 200ms fall 1 rise 1 on-marked-down shutdown-sessions
 "#;
 
-/// A running HAProxy.
 pub(crate) struct HaProxy {
     /// Where it listens, as `IP:PORT`.
     pub(crate) address: String,
@@ -63,12 +62,10 @@ pub(crate) struct HaProxy {
 }
 
 impl HaProxy {
-    /// In front of nodes of the service.
     pub(crate) async fn of_nodes(addresses: &[String]) -> Self {
         Self::start(NODES, addresses).await
     }
 
-    /// In front of Redis servers of which one is the primary.
     pub(crate) async fn of_primary(addresses: &[String]) -> Self {
         Self::start(PRIMARY, addresses).await
     }

@@ -17,7 +17,6 @@ pub(crate) const WINDOW: Duration = Duration::from_secs(2);
 /// The network that asks for more than its limit.
 const BUSY: &str = "192.0.2.1";
 
-/// One request.
 #[derive(Clone, Copy)]
 pub(crate) struct Asked {
     sent: Instant,
@@ -91,7 +90,6 @@ impl Load {
         None
     }
 
-    /// What was asked since `begin` and answered before `end`.
     pub(crate) fn during(&self, begin: Instant, end: Instant) -> Period {
         let asked = self.log.asked.lock().unwrap();
         let is_within = |asked: &&Asked| asked.received >= begin && asked.received < end;
@@ -129,8 +127,7 @@ impl Log {
         let status = answer.as_ref().map(|answer| answer.status);
         // While a node decides alone, it shows its share.
         let is_whole = |answer: &Answer| {
-            let is_shown = answer.headers.contains_key("ratelimit-policy");
-            is_shown && answer.quota("ip") == COUNT
+            answer.headers.contains_key("ratelimit-policy") && answer.quota("ip") == COUNT
         };
         let is_served = status == Some(200) || (is_busy && status == Some(429));
         self.asked.lock().unwrap().push(Asked {
@@ -144,11 +141,9 @@ impl Log {
     }
 }
 
-/// The requests of some time.
 pub(crate) struct Period(Vec<Asked>);
 
 impl Period {
-    /// How many there are of each status.
     pub(crate) fn by_status(&self) -> BTreeMap<Option<u16>, usize> {
         let mut statuses = BTreeMap::new();
         for asked in &self.0 {

@@ -53,10 +53,8 @@ use redis::Redis;
 
 const NODES: usize = 3;
 
-/// How long an engine is away.
 const AWAY: Duration = Duration::from_secs(3);
 
-/// The flags of the nodes.
 const FLAGS: [&str; 5] = [
     "--limit=default=off",
     "--limit=ip=60/2s",
@@ -65,7 +63,6 @@ const FLAGS: [&str; 5] = [
     "--log-level=warn",
 ];
 
-/// Everything that takes part.
 struct Site {
     /// The first primary and its standby.
     records: [Postgres; 2],
@@ -113,7 +110,6 @@ impl Site {
     }
 }
 
-/// Makes one Redis the replica of another.
 fn follow(replica: &Redis, primary: &Redis) {
     let port = primary.port.to_string();
     assert_eq!(replica.cli(&["replicaof", "127.0.0.1", &port]), "OK");
@@ -151,7 +147,6 @@ async fn main() -> ExitCode {
     }
 }
 
-/// What happens to the engine of the limits.
 async fn limits(drill: &mut Drill) {
     let killed = async |site: &mut Site| {
         site.limits[0].kill();
@@ -182,7 +177,6 @@ async fn limits(drill: &mut Drill) {
     drill.row(failing_over, false, failed_over).await;
 }
 
-/// What happens to the record.
 async fn record(drill: &mut Drill) {
     let killed = async |site: &mut Site| {
         site.records[0].kill();

@@ -20,7 +20,6 @@ const FORWARDED_FOR: &str = "x-forwarded-for";
 /// Who asks unless another is named: the tests come from a trusted proxy.
 const SOMEBODY: &str = "192.0.2.200";
 
-/// A request.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     method: Method,
@@ -87,7 +86,6 @@ impl Call {
     }
 }
 
-/// An answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -113,14 +111,12 @@ impl Answer {
     /// The count of a policy as `RateLimit-Policy` shows it.
     pub(crate) fn quota(&self, policy: &str) -> u32 {
         let shown = self.headers["ratelimit-policy"].to_str().unwrap();
-        let item = format!("\"{policy}\";q=");
         let (_, rest) = shown
-            .split_once(&item)
+            .split_once(&format!("\"{policy}\";q="))
             .unwrap_or_else(|| panic!("no {policy} in {shown}"));
         rest.split(';').next().unwrap().parse().unwrap()
     }
 
-    /// The name and value of the cookie that was set.
     pub(crate) fn cookie(&self) -> String {
         let cookie = self.headers["set-cookie"].to_str().unwrap();
         cookie.split(';').next().unwrap().to_owned()
@@ -165,12 +161,10 @@ impl Client {
         answer.unwrap_or_else(|_| Err(format!("no answer within {PATIENCE:?}")))
     }
 
-    /// The status of the answer.
     pub(crate) async fn status(&self, address: &str, call: &Call) -> u16 {
         self.send(address, call).await.status
     }
 
-    /// A new key.
     pub(crate) async fn mint(&self, address: &str) -> String {
         self.send(address, &Call::mint()).await.text("api_key")
     }

@@ -80,10 +80,7 @@ async fn a_copy_is_all_or_nothing_and_keeps_order_times_and_signers() {
         address: address(name).tombstone(&key),
         refused_at,
     });
-    let hours = [1, 2].map(|number| {
-        let hour = Hour::of(START.plus_ms(number * 3_600_000));
-        (hour, counts(number))
-    });
+    let hours = [1, 2].map(|number| (Hour::of(START.plus_ms(number * 3_600_000)), counts(number)));
     for is_kept in [false, true] {
         let filling = store.begin_filling().await.unwrap();
         assert_eq!(filling.is_empty().await, Ok(true));
@@ -91,8 +88,7 @@ async fn a_copy_is_all_or_nothing_and_keeps_order_times_and_signers() {
         filling.add(keys().to_vec()).await.unwrap();
         filling.add(revocations().to_vec()).await.unwrap();
         filling.add(tombstones.to_vec()).await.unwrap();
-        let empty = (Hour::of(START), Counts::default());
-        let counted = [hours[0], empty, hours[1]];
+        let counted = [hours[0], (Hour::of(START), Counts::default()), hours[1]];
         let counted = counted
             .iter()
             .flat_map(|(hour, counts)| counts_of(*hour, counts));
@@ -117,8 +113,7 @@ async fn a_copy_is_all_or_nothing_and_keeps_order_times_and_signers() {
         let end = Hour::of(START.plus_ms(9 * 3_600_000));
         let counted = CountStore::list(&*store, Hour::of(START), end).await;
         assert_eq!(counted.unwrap(), hours.into());
-        let tombstones = "SELECT count(*) FROM tombstone";
-        assert_eq!(server.sql(tombstones).await, ["2"]);
+        assert_eq!(server.sql("SELECT count(*) FROM tombstone").await, ["2"]);
     }
     let outcomes = store.import(vec![imported("forgotten", START)], false);
     assert_eq!(outcomes.await, Ok(vec![ImportOutcome::Forgotten]));

@@ -21,7 +21,6 @@ fn deliveries(count: u64) -> Vec<Delivery> {
     (0..count).map(delivery).collect()
 }
 
-/// Takes all that a node gets.
 async fn take(store: &PostgresStore) -> Vec<DeliveryId> {
     let mut taken = Vec::new();
     loop {

@@ -23,7 +23,6 @@ fn open_files(process: Pid) -> Vec<PathBuf> {
     open.filter(|path| !is_of_system(path)).collect()
 }
 
-/// How many bytes the process has written to disks.
 fn written_bytes(process: Pid) -> u64 {
     let process = process.as_raw_nonzero();
     let io = fs::read_to_string(format!("/proc/{process}/io")).unwrap();

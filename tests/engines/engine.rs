@@ -34,12 +34,10 @@ impl Process {
         self.0.try_wait().unwrap().is_some()
     }
 
-    /// Sends a signal to it.
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.0), signal).unwrap();
     }
 
-    /// Sends a signal, and waits for the end.
     pub(crate) fn end(mut self, signal: Signal) {
         self.signal(signal);
         self.0.wait().unwrap();
@@ -79,7 +77,6 @@ pub(crate) fn free_port() -> u16 {
     }
 }
 
-/// Waits until `is_there`.
 pub(crate) async fn until(what: &str, mut is_there: impl AsyncFnMut() -> bool) {
     let begun = Instant::now();
     while !is_there().await {

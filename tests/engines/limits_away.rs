@@ -21,10 +21,8 @@ use crate::relay::{Flow, Relay};
 
 const QUOTA: &str = "9/1h";
 const LIMIT: usize = 9;
-/// The share of one of three nodes.
 const SHARE: usize = 3;
 
-/// A node of three.
 pub(crate) struct Node {
     pub(crate) limiter: Arc<FallbackRateLimiter>,
     metrics: Arc<Metrics>,
@@ -41,7 +39,6 @@ impl Node {
         Self::over(Arc::new(engine), metrics)
     }
 
-    /// A node, and its Redis.
     pub(crate) async fn with_engine() -> (Redis, Self) {
         let redis = Redis::start().await;
         let node = Self::new(redis.settings()).await;
@@ -71,7 +68,6 @@ impl Node {
         .await;
     }
 
-    /// How many of `tries` are admitted.
     pub(crate) async fn admitted(&self, charge: Charge<'_>, tries: usize) -> usize {
         admitted(&*self.limiter, &[charge], now(), tries).await
     }
@@ -211,8 +207,7 @@ async fn a_demoted_primary_is_left_for_the_server_that_its_name_leads_to() {
     node.until_away(true).await;
     let replica = RedisRateLimiter::open(old.settings()).await.unwrap();
     let error = replica.survey().await.unwrap_err().to_string();
-    let advice = "point --limits to the primary";
-    assert!(error.contains(advice), "{error}");
+    assert!(error.contains("point --limits to the primary"), "{error}");
     relay.lead_to(new.port);
     node.until_away(false).await;
     assert_eq!(node.admitted(client(3), LIMIT + 1).await, LIMIT);

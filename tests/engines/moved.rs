@@ -20,7 +20,6 @@ const PROXY: &str = "--trusted-proxy=127.0.0.1";
 /// More than a page of a listing of the ledger holds.
 const CONTACTS: usize = 1200;
 
-/// `landing-api move` of a data directory.
 fn run_move(nodes: &Nodes, data_dir: &Path) -> Result<String, String> {
     let mut words = nodes.operator(&["move", "--yes"]);
     let ran = Ran::of(words.arg("--data-dir").arg(data_dir));
@@ -34,7 +33,6 @@ fn email(number: usize) -> String {
     format!("ada{number}@example.com")
 }
 
-/// What a service has given out.
 struct GivenOut {
     /// Those of a kind: one that is good, and one that was revoked.
     keys: [String; 2],

@@ -31,7 +31,6 @@ impl Urls {
     }
 }
 
-/// Both engines of a test.
 pub(crate) async fn engines() -> (Postgres, Redis, Urls) {
     let (postgres, redis) = (Postgres::start().await, Redis::start().await);
     let urls = Urls::of(&postgres, &redis);
@@ -107,7 +106,6 @@ impl Nodes {
         block_in_place(|| Ran::of(&mut migrate).done().out)
     }
 
-    /// What starts a node.
     pub(crate) fn command(&self, number: usize) -> Command {
         let mut command = landing_api(&["--listen", &self.addresses[number]]);
         command.args(&self.flags);
@@ -127,8 +125,7 @@ impl Nodes {
 
     /// Sends a signal to a node, and waits for its end. Returns its exit status.
     pub(crate) fn end(&mut self, number: usize, signal: Signal) -> Option<i32> {
-        let program = self.programs[number].take().unwrap();
-        block_in_place(|| program.status_after(signal))
+        block_in_place(|| self.programs[number].take().unwrap().status_after(signal))
     }
 
     /// Takes a node out, which then ends with what is returned.

@@ -59,13 +59,12 @@ impl Postgres {
     /// standby does not have.
     pub(crate) async fn standby_at(&self, port: u16) -> Self {
         let mut standby = Self::at(port, &[]);
-        let data = standby.data();
         run(unprivileged("pg_basebackup")
             .args(["--host=127.0.0.1", "--username=postgres", "--no-sync"])
             .args(["--checkpoint=fast", "--write-recovery-conf", "--port"])
             .arg(self.port.to_string())
             .arg("-D")
-            .arg(data));
+            .arg(standby.data()));
         standby.restart().await;
         self.set_now("synchronous_standby_names", "*").await;
         let state = "SELECT sync_state FROM pg_stat_replication";
@@ -90,14 +89,12 @@ impl Postgres {
         }
     }
 
-    /// Changes a setting while it runs.
     pub(crate) async fn set_now(&self, setting: &str, value: &str) {
         self.sql(&format!("ALTER SYSTEM SET {setting} = '{value}'"))
             .await;
         self.sql("SELECT pg_reload_conf()").await;
     }
 
-    /// Where its files are.
     pub(crate) fn data(&self) -> PathBuf {
         self.dir.path().join("data")
     }
@@ -142,7 +139,6 @@ impl Postgres {
         command
     }
 
-    /// Has the next start use another setting.
     pub(crate) fn set(&mut self, setting: &str) {
         self.settings.push(setting.to_owned());
     }
@@ -177,7 +173,6 @@ impl Postgres {
         Some(client)
     }
 
-    /// A connection of the test's own.
     pub(crate) async fn client(&self) -> Client {
         self.connect().await.unwrap()
     }
@@ -265,14 +260,12 @@ pub(crate) fn own(path: &Path) {
     }
 }
 
-/// Runs a program to its end.
 fn run(command: &mut Command) {
     let output = command.output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?}: {errors}");
 }
 
-/// The processes that a process has started.
 fn children(of: u32) -> Vec<Pid> {
     let listed = fs::read_to_string(format!("/proc/{of}/task/{of}/children"));
     let listed = listed.unwrap_or_default();

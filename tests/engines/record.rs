@@ -49,7 +49,6 @@ fn spawn_sign_ups(store: &Arc<PostgresStore>, prefix: &str, count: usize) -> Vec
         .collect()
 }
 
-/// A store behind a relay.
 async fn relayed(server: &Postgres) -> (Relay, Arc<PostgresStore>) {
     drop(server.store().await);
     let relay = Relay::start(server.port()).await;
@@ -57,7 +56,6 @@ async fn relayed(server: &Postgres) -> (Relay, Arc<PostgresStore>) {
     (relay, store)
 }
 
-/// Whether the store was away for the sign-up.
 fn is_unavailable<T>(outcome: &Result<T, StoreError>) -> bool {
     matches!(outcome, Err(StoreError::Unavailable(_)))
 }
@@ -69,10 +67,7 @@ async fn of_sign_ups_at_two_nodes_one_creates() {
     for round in 0..5 {
         let name = format!("racer{round}");
         let racers: Vec<_> = (0..64)
-            .map(|racer| {
-                let store = &stores[usize::from(racer) % 2];
-                spawn_sign_up(store, &name, racer)
-            })
+            .map(|racer| spawn_sign_up(&stores[usize::from(racer) % 2], &name, racer))
             .collect();
         let mut created = 0;
         for racer in racers {
@@ -158,7 +153,6 @@ impl Load {
         }
     }
 
-    /// Waits until some more are acknowledged.
     async fn goes_on(&self) {
         let before = self.acknowledged.load(Ordering::Relaxed);
         until("sign-ups to be taken", async || {

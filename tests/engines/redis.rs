@@ -22,7 +22,6 @@ pub(crate) struct Redis {
 }
 
 impl Redis {
-    /// Starts `redis-server`.
     pub(crate) async fn start() -> Self {
         Self::start_with("redis-server", &[]).await
     }
@@ -70,12 +69,10 @@ impl Redis {
         }
     }
 
-    /// Sends the server a signal.
     pub(crate) fn signal(&self, signal: Signal) {
         self.process.as_ref().unwrap().signal(signal);
     }
 
-    /// What `redis-cli` prints for a command.
     pub(crate) fn cli(&self, arguments: &[&str]) -> String {
         let mut command = Command::new("redis-cli");
         command.args(["-p", &self.port.to_string()]).args(arguments);
@@ -88,7 +85,6 @@ impl Redis {
     }
 }
 
-/// The settings for a URL.
 pub(crate) fn settings(url: &str) -> RedisSettings {
     RedisSettings {
         address: RedisAddress::parse(url).unwrap(),

@@ -11,7 +11,6 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-/// What the relay does with what it reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flow {
     Pass,
@@ -37,7 +36,6 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    /// Relays to a port of this machine.
     pub(crate) async fn start(target: u16) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();

@@ -10,7 +10,6 @@ use crate::client::{Answer, Call, Client, at_once};
 use crate::engine::until;
 use crate::nodes::{Nodes, SECRET, engines, write_secret};
 
-/// Another secret.
 const OTHER: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 
 const CHAT: &str = "/api/v1/assistant/chat";
@@ -140,8 +139,7 @@ async fn what_the_secret_before_made_is_believed_until_that_is_removed() {
         let newer = client.send(&there, &register()).await;
         for agent in [&agent, &newer] {
             for address in [&here, &there] {
-                let token = agent.text("access_token");
-                let health = Call::health().bearer(&token);
+                let health = Call::health().bearer(&agent.text("access_token"));
                 assert_eq!(client.status(address, &health).await, 200);
                 assert_eq!(client.status(address, &exchange(agent)).await, 200);
             }

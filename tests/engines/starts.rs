@@ -25,8 +25,7 @@ const READ_ONLY: &str = "the database is not writable";
 
 /// Fails unless the store does not open, for this reason in the operator's words.
 async fn check_refused(settings: &PostgresSettings, reason: &str) {
-    let refused = open_with(settings).await.err().unwrap();
-    check_reason(refused, reason);
+    check_reason(open_with(settings).await.err().unwrap(), reason);
 }
 
 fn check_reason(refused: PostgresOpenError, reason: &str) {
@@ -88,8 +87,7 @@ async fn a_foreign_secret_is_refused_and_an_earlier_one_replaced() {
     current.secret_ids = vec![new.id()];
     current.tombstone_keys = vec![new.keys().tombstone];
     check_refused(&current, FOREIGN_SECRET).await;
-    let refused = migrate(&current).await;
-    check_reason(refused.unwrap_err(), FOREIGN_SECRET);
+    check_reason(migrate(&current).await.unwrap_err(), FOREIGN_SECRET);
 
     // What was forgotten under the earlier one stays so.
     let store = open_with(&earlier).await.unwrap();

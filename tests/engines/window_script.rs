@@ -63,13 +63,11 @@ fn step() -> impl Strategy<Value = Step> {
 struct Model(HashMap<LimitKey, Window>);
 
 impl Model {
-    /// The window as it is at `now`.
     fn at(&mut self, charge: &Charge<'_>, now: Timestamp) -> (Window, Usage) {
         let stored = self.0.entry(charge.key).or_default();
         let mut window = stored.clone();
         let usage = window.peek(charge.quota, now);
-        let newest = stored.newest().unwrap_or_default();
-        if newest.ms_since(now) > LATE_ARRIVAL_MS_MAX {
+        if stored.newest().unwrap_or_default().ms_since(now) > LATE_ARRIVAL_MS_MAX {
             *stored = window.clone();
         }
         (window, usage)

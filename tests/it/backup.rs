@@ -62,7 +62,6 @@ fn write_file(path: &Path, target: &Path) -> Result<Written, OpenError> {
     landing_api::adapters::files::backup::write_file(&SystemFiles, path, target, true)
 }
 
-/// The files of an archive, in order.
 fn files(archive: &[u8]) -> Vec<(String, Vec<u8>)> {
     let mut archive = Archive::new(archive);
     let entries = archive.entries().unwrap();
@@ -86,7 +85,6 @@ fn header(kind: EntryType, size: usize) -> Header {
     header
 }
 
-/// An archive of these files.
 fn packed(files: &[(String, Vec<u8>)]) -> Vec<u8> {
     let mut builder = Builder::new(Vec::new());
     for (name, content) in files {
@@ -120,14 +118,12 @@ async fn a_backup_of_a_running_service_is_restored_with_everything_in_it() {
     let archive = backup(&house);
     opened.sign_up("later").await.unwrap();
     let names: Vec<_> = files(&archive).into_iter().map(|(name, _)| name).collect();
-    let expected = ["secret", COUNTS, BLOCKS, "ledger.jsonl"];
-    assert_eq!(names, expected);
+    assert_eq!(names, ["secret", COUNTS, BLOCKS, "ledger.jsonl"]);
 
     let other = House::new();
     let restored = restore(&other.path, &archive[..]).unwrap();
     assert_eq!(restored.entries, 4);
-    let expected = [BLOCKS, COUNTS, "ledger.jsonl", "secret"];
-    assert_eq!(restored.files, expected);
+    assert_eq!(restored.files, [BLOCKS, COUNTS, "ledger.jsonl", "secret"]);
     for (path, mode) in [
         (other.path.clone(), 0o700),
         (other.file("ledger.jsonl"), 0o600),
@@ -276,7 +272,6 @@ async fn a_restore_that_cannot_place_a_file_places_no_ledger_and_leaves_nothing_
     assert!(left.eq([other.file("lock")]));
 }
 
-/// The files of an archive, to be changed.
 #[derive(Clone)]
 struct Contents(Vec<(String, Vec<u8>)>);
 
@@ -299,8 +294,7 @@ impl Contents {
 
     fn replaced(&self, name: &str, content: Vec<u8>) -> Self {
         let mut files = self.0.clone();
-        let file = files.iter_mut().find(|(it, _)| it == name);
-        file.unwrap().1 = content;
+        files.iter_mut().find(|(it, _)| it == name).unwrap().1 = content;
         Self(files)
     }
 
@@ -413,8 +407,7 @@ async fn a_restore_that_is_killed_leaves_a_directory_that_does_not_start() {
         let other = House::new();
         fs::create_dir(&other.path).unwrap();
         for (path, content) in files {
-            let name = path.strip_prefix(&target.path).unwrap();
-            let path = other.path.join(name);
+            let path = other.path.join(path.strip_prefix(&target.path).unwrap());
             fs::write(&path, content).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         }

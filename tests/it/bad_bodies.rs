@@ -94,7 +94,6 @@ const BAD_MEMBERS: &str = r##"
 /oauth2/token | scope=a&scope=b&client_id=a&client_id=a&client_secret=&client_secret=b | #/grant_type required, #/scope duplicate_member, #/client_id duplicate_member, #/client_secret duplicate_member
 "##;
 
-/// Path and body of each row, and the errors.
 pub(crate) fn bad_members() -> impl Iterator<Item = [String; 3]> {
     rows(BAD_MEMBERS).map(|row| row.map(spelled_out))
 }

@@ -147,8 +147,7 @@ fn a_start_that_fails_ends_though_nobody_reads_its_pipe() {
         (&mut command(&file), 1),
         (command(data_dir.path()).args(["--port", "1"]), 2),
     ] {
-        let log = full.try_clone().unwrap();
-        let mut child = command.stderr(log).spawn().unwrap();
+        let mut child = command.stderr(full.try_clone().unwrap()).spawn().unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(status));
     }
 }
@@ -156,14 +155,12 @@ fn a_start_that_fails_ends_though_nobody_reads_its_pipe() {
 /// More lines than the queue and the pipe hold.
 const REQUESTS: usize = 10_000;
 
-/// The program, with a line for each request.
 fn chatty(data_dir: &Path) -> Command {
     let mut command = command(data_dir);
     command.args(["--limit", "default=off,ip=off"]);
     command
 }
 
-/// Sends health checks, and asserts that all are answered.
 fn ask(address: &str, requests: usize) {
     let mut stream = TcpStream::connect(address).unwrap();
     let mut answers = stream.try_clone().unwrap();
@@ -238,8 +235,7 @@ fn a_start_without_room_serves_what_needs_none_and_recovers_alone() {
 #[test]
 fn a_stop_without_room_ends() {
     let data_dir = tempfile::tempdir().unwrap();
-    let script = "trap '' XFSZ";
-    let program = Program::start(&mut behind_shell(script, &command(data_dir.path())));
+    let program = Program::start(&mut behind_shell("trap '' XFSZ", &command(data_dir.path())));
     program.sign_up("ada@example.com");
     let nothing = Rlimit {
         current: Some(0),

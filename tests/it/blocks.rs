@@ -102,8 +102,7 @@ async fn a_restart_finds_what_was_blocked() {
 #[tokio::test]
 async fn a_change_that_is_not_written_is_none() {
     let dir = tempfile::tempdir().unwrap();
-    let gone = dir.path().join("gone");
-    let path = gone.join(data_dir::BLOCKS);
+    let path = dir.path().join("gone").join(data_dir::BLOCKS);
     let whole = network("192.0.2.0/24");
     for path in [Some(path), None] {
         let list = FileBlockList::open(path).unwrap();

@@ -82,7 +82,6 @@ fn echo(peer: &str) -> Call {
     Call::echo().from(peer)
 }
 
-/// How many of `slow` got this status.
 async fn count(slow: Vec<JoinHandle<u16>>, status: u16) -> usize {
     let mut count = 0;
     for answer in slow {

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// The most lines of all rooms.
 const TOTAL: usize = 30_500;
 
 /// The most lines of a room. A file belongs to the longest of these paths that is a prefix of its own.
@@ -65,8 +64,7 @@ fn weigh(folder: &Path, path: &str, weights: &mut BTreeMap<&str, usize>) {
                 .iter()
                 .any(|end| name.ends_with(end))
         {
-            let rooms = ROOMS.iter().map(|(room, _)| *room);
-            let its = rooms.filter(|room| {
+            let its = ROOMS.iter().map(|(room, _)| *room).filter(|room| {
                 let rest = path.strip_prefix(room);
                 rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
             });

@@ -6,7 +6,6 @@ use crate::harness::{Call, Reply, Setup, TestApp};
 use crate::site::file;
 use crate::twins::ScriptedMailSender;
 
-/// What browsers send.
 const BROWSER: &str = "gzip, deflate, br, zstd";
 
 async fn get(app: &TestApp, path: &str, accept_encoding: &str) -> Reply {

@@ -142,8 +142,7 @@ async fn a_file_that_is_none_of_ours_is_set_aside() {
         let files = OneFile::named("counts.jsonl");
         make(&files.path);
         let (store, log) = logged(|| open(&files));
-        let is_told = log.contains("WARN") && log.contains("counts.bad");
-        assert!(is_told, "{log}");
+        assert!(log.contains("WARN") && log.contains("counts.bad"), "{log}");
         assert_eq!(all(&store).await, []);
         store.add(Hour::of(NOW), &counts(1)).await.unwrap();
         assert_eq!(files.names(), ["counts.bad", "counts.jsonl"]);

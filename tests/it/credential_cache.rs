@@ -25,17 +25,14 @@ struct Node {
 }
 
 impl Node {
-    /// A node whose store has the key.
     async fn with_key() -> Self {
         let node = Self::default();
         node.keys.issue(key()).await.unwrap();
         node
     }
 
-    /// Another node revokes the key and the registration.
     async fn revoke_elsewhere(&self) {
-        let revoked = self.keys.revoke(&key().fingerprint, START).await;
-        assert_eq!(revoked, Ok(true));
+        assert_eq!(self.keys.revoke(&key().fingerprint, START).await, Ok(true));
         let revoked = self.revocations.revoke(&registration(), START).await;
         assert_eq!(revoked, Ok(true));
     }
@@ -51,7 +48,6 @@ impl Node {
         self.revocations.fail_with(failure);
     }
 
-    /// Whether the key is found, and whether it is revoked.
     async fn key(&self) -> Result<Option<bool>, StoreError> {
         let fingerprint = key().fingerprint;
         let ask = self.keys.find(&fingerprint);

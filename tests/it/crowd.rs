@@ -55,8 +55,7 @@ async fn all_networks_together_have_only_so_many_connections_of_http_2() {
     let mut held = Vec::new();
     for host in 1..=9 {
         for number in 1..=3 {
-            let address = format!("127.0.0.{host}");
-            let mut connection = server.connect_from(&address).await;
+            let mut connection = server.connect_from(&format!("127.0.0.{host}")).await;
             connection.greet(65_535).await;
             let is_served = connection.frame().await.is_some();
             assert_eq!(is_served, host <= 8 && number <= 2, "{host} {number}");
@@ -82,8 +81,7 @@ async fn a_client_that_floods_is_disconnected_and_its_network_has_fewer_http_2_c
     // Heads that come at once are read before a request counts.
     let mut first = server.connect_from(OTHER).await;
     first.greet(65_535).await;
-    let padding = header(0, &"x".repeat(120)).repeat(8);
-    let block = [get("/livez"), padding].concat();
+    let block = [get("/livez"), header(0, &"x".repeat(120)).repeat(8)].concat();
     let heads =
         (0..30).map(|number| frame(HEADERS, END_HEADERS | END_STREAM, 2 * number + 1, &block));
     first.send(heads.collect::<Vec<_>>().concat()).await;

@@ -41,7 +41,6 @@ async fn standing(app: &TestApp) -> QueueStanding {
     app.contacts.standing(Channel::Webhook).await.unwrap()
 }
 
-/// Lets the contact leave by its link.
 async fn leave(app: &TestApp, url: &str) {
     let path = url.strip_prefix("https://landing.example").unwrap();
     let one_click = Call::post(path, "List-Unsubscribe=One-Click");
@@ -126,8 +125,7 @@ async fn whatever_the_program_does_wrong_the_contact_is_kept_and_told_later() {
     for script in statuses.into_iter().map(Script::answer).chain(others) {
         let about = format!("{script:?}");
         let provider = Provider::start([script]).await;
-        let client = webhook_client(&provider.url("/"), None);
-        let app = app(Arc::new(client));
+        let app = app(Arc::new(webhook_client(&provider.url("/"), None)));
         sign_up(&app, "ada@example.com").await;
         assert_eq!(deliver(&app).await, 1, "{about}");
         let [failed] = queued(&app).await.try_into().unwrap();
@@ -141,8 +139,7 @@ async fn whatever_the_program_does_wrong_the_contact_is_kept_and_told_later() {
 #[tokio::test(start_paused = true)]
 async fn a_program_that_hangs_is_waited_for_fifteen_seconds() {
     let provider = Provider::start([Script::holding("")]).await;
-    let client = webhook_client(&provider.url("/"), None);
-    let app = app(Arc::new(client));
+    let app = app(Arc::new(webhook_client(&provider.url("/"), None)));
     sign_up(&app, "ada@example.com").await;
     let begun = tokio::time::Instant::now();
     assert_eq!(deliver(&app).await, 1);

@@ -80,8 +80,7 @@ fn check_names_everything_that_is_wrong_at_once() {
     let site = site.to_str().unwrap();
     let lines = examine("check", &data_dir, &["--site-dir", site], 2);
     check_line(&lines, "failed", "site", "about.md");
-    let wrong = commands::run("check --limit x=1/1h", &data_dir);
-    wrong.refused(2, "--limit");
+    commands::run("check --limit x=1/1h", &data_dir).refused(2, "--limit");
     let none = std::fs::read_dir(&data_dir).unwrap().next();
     assert!(none.is_none(), "the data directory is as it was");
 }

@@ -37,8 +37,7 @@ fn subscribe_tool() -> String {
 
 /// A server before `provider`, and a connection whose `sign_up` the provider has been told of.
 async fn waiting_sign_up(provider: &Provider, sign_up: String) -> (Server, Connection) {
-    let webhook = direct_webhook(&provider.url("/"), None);
-    let setup = Setup::with_provider(Arc::new(webhook));
+    let setup = Setup::with_provider(Arc::new(direct_webhook(&provider.url("/"), None)));
     let server = Server::start(setup, ServerLimits::default()).await;
     let mut connection = server.connect().await;
     connection.send(sign_up).await;
@@ -218,8 +217,7 @@ async fn answer_through(
     tokio::spawn(connection);
     let response = get(&mut sender, "/openapi.json").await;
     let length = response.headers()["content-length"].to_str().unwrap();
-    let length = length.parse().unwrap();
-    (sender, length, response.into_body())
+    (sender, length.parse().unwrap(), response.into_body())
 }
 
 /// How much of `body` comes to a reader that rests after each piece.
@@ -234,8 +232,7 @@ async fn read_slowly(mut body: Incoming, rest: Duration) -> usize {
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_does_not_cut_off_an_answer_that_is_read_slowly() {
-    let limits = draining_for(Duration::from_secs(80));
-    let mut server = Server::start(Setup::default(), limits).await;
+    let mut server = Server::start(Setup::default(), draining_for(Duration::from_secs(80))).await;
     let (_sender, length, body) = long_answer(&server).await;
     server.stop();
     assert_eq!(read_slowly(body, Duration::from_millis(1500)).await, length);

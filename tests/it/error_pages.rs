@@ -5,7 +5,6 @@ use hyper::Method;
 use crate::harness::{Call, Reply, Setup, TestApp};
 use crate::rows::rows;
 
-/// What browsers send.
 const BROWSER: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
 
 async fn page(app: &TestApp, status: &str, call: Call, language: &str) -> Reply {

@@ -27,8 +27,7 @@ async fn ask(app: &TestApp, method: Method, path: &str, accept: &str) -> Option<
     let (head, body) = response.into_parts();
     assert_eq!(head.headers["cache-control"], "no-store");
     let media_type = head.headers["content-type"].to_str().unwrap().to_owned();
-    let bytes = body.collect().await.unwrap().to_bytes();
-    let text = String::from_utf8(bytes.to_vec()).unwrap();
+    let text = String::from_utf8(body.collect().await.unwrap().to_bytes().to_vec()).unwrap();
     Some((head.status.as_u16(), media_type, text))
 }
 
@@ -44,13 +43,11 @@ fn a_disk_that_hangs_is_not_known_and_not_waited_for() {
         let app = TestApp::new();
         let _disk = hang();
         let asked = ask(&app, Method::GET, "/metrics", "");
-        let answered = within(Duration::from_secs(2), asked).await;
-        let (_, _, text) = answered.unwrap();
+        let (_, _, text) = within(Duration::from_secs(2), asked).await.unwrap();
         assert!(!text.contains("\nlanding_api_disk"), "{text}");
     });
 }
 
-/// The samples by name and labels.
 fn samples(text: &str) -> BTreeMap<&str, f64> {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     let samples = lines.map(|line| {
@@ -211,7 +208,6 @@ async fn other_paths_and_methods_are_not_answered() {
     }
 }
 
-/// The address of the admin page.
 fn admin_address(data_dir: &Path) -> String {
     let link = crate::commands::run("admin link --json", data_dir).json();
     let url = link["url"].as_str().unwrap();

@@ -56,7 +56,6 @@ pub(crate) struct House {
     pub(crate) path: PathBuf,
 }
 
-/// A store that runs in it.
 pub(crate) struct Opened {
     pub(crate) store: Arc<LedgerStore>,
     pub(crate) _data_dir: DataDir,
@@ -80,28 +79,24 @@ impl House {
         }
     }
 
-    /// One with an empty store.
     pub(crate) fn opened() -> (Self, Opened) {
         let house = Self::new();
         let opened = house.open();
         (house, opened)
     }
 
-    /// The same, and the store was stopped.
     pub(crate) fn stopped() -> Self {
         let (house, opened) = Self::opened();
         opened.stop();
         house
     }
 
-    /// One whose store has these contacts.
     pub(crate) async fn with(names: impl IntoIterator<Item: AsRef<str>>) -> (Self, Opened) {
         let (house, opened) = Self::opened();
         opened.sign_up_all(names).await;
         (house, opened)
     }
 
-    /// The same, and the store was stopped.
     pub(crate) async fn lived_in(names: impl IntoIterator<Item: AsRef<str>>) -> Self {
         let (house, opened) = Self::with(names).await;
         opened.stop();
@@ -200,14 +195,12 @@ impl Opened {
         sign_up(&self.store, name).await
     }
 
-    /// Signs these up one after the other.
     pub(crate) async fn sign_up_all(&self, names: impl IntoIterator<Item: AsRef<str>>) {
         for name in names {
             self.sign_up(name.as_ref()).await.unwrap();
         }
     }
 
-    /// Signs `name`@example.com up in the background.
     pub(crate) fn spawn_sign_up(&self, name: &'static str) -> Waiting {
         let store = Arc::clone(&self.store);
         tokio::spawn(async move { sign_up(&store, name).await })
@@ -219,7 +212,6 @@ impl Opened {
         Ok(erasure.was_known[0])
     }
 
-    /// What is kept of `name`@example.com.
     pub(crate) async fn find(&self, name: &str) -> Option<Contact> {
         let contact = ContactStore::find(&*self.store, &address(name)).await;
         contact.unwrap()
@@ -248,17 +240,14 @@ impl Opened {
         eventually("the recovery", || ContactStore::check(&*self.store).is_ok()).await;
     }
 
-    /// Stops as the service does.
     pub(crate) fn stop(self) {
         self.store.close().unwrap();
     }
 
-    /// Stops without a word, as after SIGKILL.
     pub(crate) fn crash(self) {
         drop(self);
     }
 
-    /// Stops in one of these two ways.
     pub(crate) fn end(self, is_crash: bool) {
         if is_crash {
             self.crash();
@@ -354,12 +343,10 @@ pub(crate) fn address(name: &str) -> EmailAddress {
     EmailAddress::parse(&format!("{name}@example.com")).unwrap()
 }
 
-/// An imported contact.
 pub(crate) fn imported(name: &str, subscribed_at: Timestamp) -> Contact {
     Contact::imported(address(name), subscribed_at, None, None)
 }
 
-/// Everything that a store lists.
 pub(crate) async fn listed<T>(pages: Result<PageStream<T>, StoreError>) -> Vec<T> {
     let mut pages = pages.unwrap();
     let mut listed = Vec::new();
@@ -444,15 +431,13 @@ thread_local! {
 /// everybody: when a thread that has none is the first to log it.
 pub(crate) fn logged<T>(work: impl FnOnce() -> T) -> (T, String) {
     start_log();
-    let done = work();
-    (done, end_log())
+    (work(), end_log())
 }
 
 /// Awaits `work`, which must stay in this thread, and hands out what it logged meanwhile.
 pub(crate) async fn logged_async<T>(work: impl Future<Output = T>) -> (T, String) {
     start_log();
-    let done = work.await;
-    (done, end_log())
+    (work.await, end_log())
 }
 
 fn start_log() {
@@ -500,7 +485,6 @@ pub(crate) fn mac_key() -> &'static MacKey {
     &KEY
 }
 
-/// The same quota for every policy.
 pub(crate) fn policies(quota: &str) -> Policies {
     let mut policies = Policies::default();
     for policy in PolicyName::ALL {
@@ -509,7 +493,6 @@ pub(crate) fn policies(quota: &str) -> Policies {
     policies
 }
 
-/// A directory with one file that a test reads and writes.
 pub(crate) struct OneFile {
     pub(crate) root: TempDir,
     pub(crate) path: PathBuf,
@@ -522,7 +505,6 @@ impl OneFile {
         Self { root, path }
     }
 
-    /// The names in the directory, in order.
     pub(crate) fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(&self.root).unwrap();
         let name = |entry: io::Result<fs::DirEntry>| entry.unwrap().file_name();

@@ -48,7 +48,6 @@ pub(crate) fn complaint(flags: &[&str]) -> String {
     line
 }
 
-/// What is told of the file that `flag` names.
 fn complaint_of(flag: &str, file: &Path) -> String {
     let needed = match flag {
         WEBHOOK_SECRET => &WEBHOOK[..],

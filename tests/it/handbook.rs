@@ -16,8 +16,7 @@ use crate::program::{landing_api, run, text};
 fn files() -> Vec<PathBuf> {
     let mut files = vec![PathBuf::from("README.md")];
     for entry in fs::read_dir(root().join("data/handbook")).unwrap() {
-        let name = entry.unwrap().file_name();
-        let path = Path::new("data/handbook").join(name);
+        let path = Path::new("data/handbook").join(entry.unwrap().file_name());
         if path.extension().is_some_and(|it| it == "md") {
             files.push(path);
         }
@@ -47,8 +46,7 @@ fn rows(file: &str) -> Vec<Vec<String>> {
 
 /// `text` without its code blocks.
 fn prose(text: &str) -> String {
-    let pieces = text.split("```").step_by(2);
-    pieces.collect()
+    text.split("```").step_by(2).collect()
 }
 
 /// The anchors of the headings of `text`, as GitHub makes them.
@@ -117,8 +115,7 @@ fn every_policy_stands_there_with_its_default() {
         let name = format!("`{}`", policy.as_str());
         let row = rows.iter().find(|row| row[0] == name);
         let row = row.unwrap_or_else(|| panic!("{name} is not in data/handbook/limits.md"));
-        let quota = policy.default_quota().to_string();
-        assert_eq!(row[1], quota, "{name}");
+        assert_eq!(row[1], policy.default_quota().to_string(), "{name}");
     }
 }
 
@@ -158,10 +155,9 @@ fn every_flag_of_the_help_stands_there_and_no_other() {
         .lines()
         .filter_map(|line| line.strip_prefix("      --"));
     let of_handbook = rows.iter().filter_map(|row| row[0].strip_prefix("`--"));
-    let of_handbook = sorted(of_handbook.collect());
     assert_eq!(
         sorted(of_help.collect()),
-        of_handbook,
+        sorted(of_handbook.collect()),
         "data/handbook/operate.md"
     );
 }
@@ -239,8 +235,7 @@ fn command_lines(text: &str) -> Vec<Vec<String>> {
     let mut lines = Vec::new();
     for (index, piece) in text.split("```").enumerate() {
         if index % 2 == 1 {
-            let block = piece.replace("\\\n", " ");
-            lines.extend(block.lines().map(str::to_owned));
+            lines.extend(piece.replace("\\\n", " ").lines().map(str::to_owned));
         } else {
             let spans = piece.split('`').skip(1).step_by(2);
             lines.extend(spans.map(|span| span.replace('\n', " ")));
@@ -254,16 +249,13 @@ fn command_lines(text: &str) -> Vec<Vec<String>> {
         let mut line = words(line.trim_start_matches([' ', '$', '#']));
         if line.first()? == "docker" {
             let mut words = line.iter();
-            let program = words.position(|word| word.ends_with("/landing-api"))?;
-            line.drain(..program);
+            line.drain(..words.position(|word| word.ends_with("/landing-api"))?);
         }
         if ["sudo", "runuser"].contains(&line.first()?.as_str()) {
-            let user = line.iter().position(|word| word == "-u")?;
-            line.drain(..user + 2);
+            line.drain(..line.iter().position(|word| word == "-u")? + 2);
             line.retain(|word| word != "--");
         }
-        let program = line.remove(0);
-        let is_command = program.rsplit('/').next()? == "landing-api" && !line.is_empty();
+        let is_command = line.remove(0).rsplit('/').next()? == "landing-api" && !line.is_empty();
         is_command.then(|| line.into_iter().map(fill).collect())
     };
     let pipes = lines.iter().flat_map(|line| line.split(['|', ';']));

@@ -133,7 +133,6 @@ impl Setup {
         }
     }
 
-    /// A service at this URL.
     pub(crate) fn at(base_url: &'static str) -> Self {
         Self {
             base_url,
@@ -141,7 +140,6 @@ impl Setup {
         }
     }
 
-    /// Sign-ups are passed on to `provider`.
     pub(crate) fn with_provider(provider: Arc<dyn WebhookSender>) -> Self {
         Self {
             provider: Some(provider),
@@ -262,7 +260,6 @@ type Stores = (
     Arc<dyn RevocationList>,
 );
 
-/// The running service and handles on what it runs on.
 pub(crate) struct TestApp {
     pub(crate) base_url: &'static str,
     has_own_pages: bool,
@@ -277,7 +274,6 @@ pub(crate) struct TestApp {
     seen_ids: Mutex<HashSet<String>>,
 }
 
-/// A request to be sent.
 #[derive(Clone)]
 pub(crate) struct Call {
     method: Method,
@@ -322,18 +318,15 @@ impl Call {
         Self::question("hello")
     }
 
-    /// Asks the assistant this.
     pub(crate) fn question(text: &str) -> Self {
         let body = json!({"messages": [{"role": "user", "content": text}]});
         Self::post("/api/v1/assistant/chat", body.to_string())
     }
 
-    /// Asks for an API key.
     pub(crate) fn mint() -> Self {
         Self::post("/api/v1/keys", "{}")
     }
 
-    /// Registers an agent.
     pub(crate) fn register() -> Self {
         Self::post("/agent/auth", r#"{"type":"anonymous"}"#)
     }
@@ -362,19 +355,16 @@ impl Call {
         Self::post(path, body).typed("application/x-www-form-urlencoded")
     }
 
-    /// The same call with a body of that media type.
     pub(crate) fn typed(self, media_type: &str) -> Self {
         self.without("content-type")
             .header("content-type", media_type)
     }
 
-    /// The same call of another path.
     pub(crate) fn to(mut self, path: &str) -> Self {
         path.clone_into(&mut self.path);
         self
     }
 
-    /// The same call with another body.
     pub(crate) fn body(mut self, body: impl Into<Bytes>) -> Self {
         self.body = body.into();
         self
@@ -416,7 +406,6 @@ impl Call {
     }
 }
 
-/// An answer.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
@@ -448,7 +437,6 @@ impl Reply {
             && self.header("cache-control") == Some("no-store")
     }
 
-    /// The member `code` of a problem.
     pub(crate) fn code(&self) -> String {
         self.json()["code"].as_str().unwrap().to_owned()
     }
@@ -486,7 +474,6 @@ impl Reply {
         }
     }
 
-    /// Fails if the body holds `secret`.
     #[track_caller]
     pub(crate) fn check_silent_on(&self, secret: &str) {
         let body = String::from_utf8_lossy(&self.body);
@@ -509,7 +496,6 @@ impl Reply {
         errors.join(", ")
     }
 
-    /// `RateLimit-Remaining`.
     pub(crate) fn remaining(&self) -> u32 {
         self.header("ratelimit-remaining").unwrap().parse().unwrap()
     }
@@ -520,12 +506,10 @@ impl Reply {
         shown.split('"').nth(1).unwrap().to_owned()
     }
 
-    /// `Retry-After`, in seconds.
     pub(crate) fn retry_after_s(&self) -> u64 {
         self.header("retry-after").unwrap().parse().unwrap()
     }
 
-    /// The name and value of the cookie that was set.
     pub(crate) fn cookie(&self) -> String {
         let set_cookie = self.header("set-cookie").unwrap();
         set_cookie.split(';').next().unwrap().to_owned()
@@ -566,12 +550,10 @@ impl TestApp {
         }
     }
 
-    /// A new API key.
     pub(crate) async fn mint(&self) -> String {
         self.expect("201", Call::mint()).await.member("api_key")
     }
 
-    /// What is kept of an address.
     pub(crate) async fn contact(&self, email: &str) -> Option<Contact> {
         let email = EmailAddress::parse(email).unwrap();
         self.contacts.find(&email).await.unwrap()
@@ -595,8 +577,7 @@ impl TestApp {
         let request = request.body(Full::new(call.body)).unwrap();
         let peer = self.service.peer(call.peer);
         let responding = self.service.respond(&peer, Instant::now(), request);
-        let response = responding.await.unwrap();
-        let (mut parts, body) = response.into_parts();
+        let (mut parts, body) = responding.await.unwrap().into_parts();
         // What hyper writes: the length that it is told.
         if let Some(length) = body.size_hint().exact().filter(|&length| length > 0) {
             let before = parts.headers.insert("content-length", length.into());

@@ -82,8 +82,7 @@ const CHUNKED_HELLO: &str = "13\r\n{\"message\":\"hello\"}\r\n0\r\n\r\n";
 #[tokio::test]
 async fn the_only_transfer_coding_is_chunked_once() {
     for coding in ["chunked", "Chunked", " CHUNKED "] {
-        let framing = format!("TE:{coding}\r\n");
-        let request = framed("HTTP/1.1", &framing, CHUNKED_HELLO);
+        let request = framed("HTTP/1.1", &format!("TE:{coding}\r\n"), CHUNKED_HELLO);
         let answers = answers(request.as_bytes()).await;
         assert_eq!(statuses(&answers), ["200", "200"], "{answers}");
     }

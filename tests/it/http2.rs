@@ -30,8 +30,7 @@ pub(crate) const END_HEADERS: u8 = 4;
 
 pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let [_, a, b, c] = u32::try_from(payload.len()).unwrap().to_be_bytes();
-    let head = [a, b, c, kind, flags];
-    [&head[..], &stream.to_be_bytes(), payload].concat()
+    [&[a, b, c, kind, flags][..], &stream.to_be_bytes(), payload].concat()
 }
 
 /// What a client says first; each stream takes `window` bytes.
@@ -114,8 +113,7 @@ impl Connection {
         let mut head = [0; 9];
         self.0.read_exact(&mut head).await.ok()?;
         let [a, b, c, kind, flags, stream @ ..] = head;
-        let length = u32::from_be_bytes([0, a, b, c]);
-        let mut payload = vec![0; length as usize];
+        let mut payload = vec![0; u32::from_be_bytes([0, a, b, c]) as usize];
         self.0.read_exact(&mut payload).await.ok()?;
         Some((kind, flags, u32::from_be_bytes(stream), payload))
     }

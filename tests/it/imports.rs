@@ -8,7 +8,6 @@ use std::path::Path;
 /// A module's path below the crate, or an item's.
 type Names = Vec<String>;
 
-/// A file of `src`.
 pub(crate) struct Source {
     /// Relative to `src`.
     pub(crate) path: String,
@@ -16,7 +15,6 @@ pub(crate) struct Source {
     pub(crate) code: String,
 }
 
-/// The files of `src`, by path.
 pub(crate) fn sources() -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut sources = Vec::new();
@@ -45,7 +43,6 @@ pub(crate) fn sources() -> Vec<Source> {
     sources
 }
 
-/// An import of one file by another.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Import {
     pub(crate) from: String,
@@ -54,7 +51,6 @@ pub(crate) struct Import {
     pub(crate) is_for_tests: bool,
 }
 
-/// Every import among `sources`.
 pub(crate) fn imports(sources: &[Source]) -> BTreeSet<Import> {
     let modules: Vec<_> = sources.iter().flat_map(modules_of).collect();
     let mut tree = Tree {
@@ -133,7 +129,6 @@ struct Module {
     words: BTreeSet<String>,
 }
 
-/// One item of a `use`.
 struct Use {
     name: String,
     path: Names,

@@ -16,8 +16,7 @@ async fn a_key_is_issued_with_everything_a_client_needs() {
     let reply = app.expect("201", call).await;
     assert_eq!(reply.shown(), "keys 59");
     let mut body = reply.json();
-    let key = body["api_key"].take();
-    assert!(ApiKey::parse(key.as_str().unwrap()).is_some());
+    assert!(ApiKey::parse(body["api_key"].take().as_str().unwrap()).is_some());
     let note = body["note"].take();
     assert!(!note.as_str().unwrap().is_empty());
     assert_eq!(

@@ -16,12 +16,10 @@ async fn used(app: &TestApp, client: &Value) -> String {
         let policy = row["policy"].as_str().unwrap();
         format!("{policy} {}", row["clients"][0]["used"])
     };
-    let rows = rows.unwrap();
-    let used: Vec<_> = rows.as_array().unwrap().iter().map(used).collect();
+    let used: Vec<_> = rows.unwrap().as_array().unwrap().iter().map(used).collect();
     used.join(", ")
 }
 
-/// How many windows a reset forgot.
 async fn reset(app: &TestApp, client: &Value) -> Value {
     let answer = operator::ask(app, "limits reset", client.clone()).await;
     answer.unwrap()["windows"].clone()

@@ -123,7 +123,6 @@ fn an_introduction_is_what_the_home_page_begins_with_and_the_assistant_knows_it(
     }
 }
 
-/// The questions that the chat of a home page offers.
 pub(crate) fn suggestions(page: &str) -> Vec<&str> {
     let (_, rest) = page.split_once(" suggestions=\"").unwrap();
     rest.split_once('"').unwrap().0.split('|').collect()

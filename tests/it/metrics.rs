@@ -17,7 +17,6 @@ use crate::harness::{Call, NOW, PanickingModelClient, Setup, TestApp};
 use crate::site::{facts, render};
 use crate::twins::{ScriptedModelClient, ScriptedWebhookSender};
 
-/// The requests of one endpoint in the order of the classes.
 fn requests(metrics: &Metrics, name: &str) -> [u64; 5] {
     let endpoint = &metrics.endpoints[name];
     let requests: Vec<_> = endpoint.by_outcome().map(|(_class, count)| count).collect();
@@ -25,7 +24,6 @@ fn requests(metrics: &Metrics, name: &str) -> [u64; 5] {
     requests.try_into().unwrap()
 }
 
-/// The number of durations.
 fn count(durations: &Histogram) -> u64 {
     durations.buckets().map(|(_bound, count)| count).sum()
 }
@@ -202,8 +200,7 @@ async fn the_ledger_counts_batches_that_recorded_something() {
     opened.sign_up("ada").await.unwrap();
     opened.sign_up("ada").await.unwrap();
     // Changes nothing.
-    let unknown = Fingerprint::from_bytes([9; 32]);
-    let revoked = KeyIssuer::revoke(&*opened.store, &unknown, START).await;
+    let revoked = KeyIssuer::revoke(&*opened.store, &Fingerprint::from_bytes([9; 32]), START).await;
     assert_eq!(revoked, Ok(false));
     let ledger = &metrics.ledger;
     assert_eq!((count(&ledger.durations), ledger.changes.get()), (2, 2));

@@ -28,11 +28,9 @@ async fn check_told(app: &TestApp, call: Call, expected: Option<bool>) {
 #[tokio::test]
 async fn an_address_is_kept_in_lower_case_with_the_times_of_its_first_and_last_sign_up() {
     let app = TestApp::new();
-    let first = Call::sign_up("Ada@Example.COM");
-    check_told(&app, first, Some(false)).await;
+    check_told(&app, Call::sign_up("Ada@Example.COM"), Some(false)).await;
     app.clock.advance_ms(5000);
-    let again = Call::sign_up("ADA@example.com");
-    check_told(&app, again, Some(true)).await;
+    check_told(&app, Call::sign_up("ADA@example.com"), Some(true)).await;
     let contact = app.contact("ada@example.com").await.unwrap();
     assert_eq!(contact.email.as_str(), "ada@example.com");
     assert_eq!(contact.subscribed_at, NOW);
@@ -73,10 +71,8 @@ async fn where_nothing_is_told_a_known_address_has_the_headers_of_a_new_one() {
         app.contacts.fail_with(is_failing.then_some(failure));
         let reply = app.send(proxied(Call::sign_up(address))).await;
         let headers = ["", "-policy", "-limit", "-remaining", "-reset"];
-        let headers = headers.map(|end| {
-            let header = reply.header(&format!("ratelimit{end}"));
-            header.unwrap().to_owned()
-        });
+        let headers =
+            headers.map(|end| reply.header(&format!("ratelimit{end}")).unwrap().to_owned());
         (reply.status.as_u16(), headers)
     };
     for (is_failing, status) in [(false, 200), (true, 503)] {
@@ -99,8 +95,7 @@ async fn nothing_is_told_behind_a_proxy_that_is_not_trusted() {
     let app = TestApp::new();
     for header in ["x-forwarded-for", "forwarded", "x-real-ip"] {
         for _ in 0..2 {
-            let call = ada().header(header, "198.51.100.7");
-            check_told(&app, call, None).await;
+            check_told(&app, ada().header(header, "198.51.100.7"), None).await;
         }
     }
 }
@@ -116,8 +111,7 @@ async fn who_sits_beside_a_proxy_is_not_told_of_those_behind_it() {
     // A key is its holder's wherever it is presented.
     let key = app.mint().await;
     app.send(behind.bearer(&key)).await;
-    let elsewhere = ada().from("203.0.113.9").bearer(&key);
-    check_told(&app, elsewhere, Some(true)).await;
+    check_told(&app, ada().from("203.0.113.9").bearer(&key), Some(true)).await;
 }
 
 #[tokio::test]
@@ -132,24 +126,21 @@ async fn behind_a_trusted_proxy_only_the_same_visitor_is_told() {
         ("x-real-ip", "198.51.100.1", None),
         ("forwarded", "for=198.51.100.1", None),
     ] {
-        let call = ada().header(header, value);
-        check_told(&app, call, told).await;
+        check_told(&app, ada().header(header, value), told).await;
     }
     // A proxy that says nothing: all its visitors share its address.
     for _ in 0..2 {
-        let call = Call::sign_up("bob@example.com");
-        check_told(&app, call, None).await;
+        check_told(&app, Call::sign_up("bob@example.com"), None).await;
     }
 }
 
 /// The ways to sign `email` up: both paths, and the tool of both kinds of MCP.
 fn ways(email: &str) -> [Call; 4] {
     let params = json!({ "name": "subscribe_newsletter", "arguments": { "email": email } });
-    let handshake = mcp::plain("tools/call", &params);
     [
         Call::sign_up(email),
         Call::sign_up(email).to(ALIAS),
-        handshake,
+        mcp::plain("tools/call", &params),
         mcp::modern("tools/call", params),
     ]
 }
@@ -209,8 +200,7 @@ async fn every_document_says_who_is_told() {
     let app = TestApp::new();
     let docs = Call::get("/docs").header("accept", "text/html");
     let docs = app.send(docs).await;
-    let alike = "for known and new addresses alike";
-    assert!(docs.text().contains(alike));
+    assert!(docs.text().contains("for known and new addresses alike"));
     let api = app.send(Call::get("/openapi.json")).await.json();
     let schema = &api["components"]["schemas"]["NewsletterSubscribeResponse"];
     let said = &schema["properties"]["alreadyExists"]["description"];

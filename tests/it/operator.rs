@@ -49,7 +49,6 @@ pub(crate) async fn ask_with(
         .collect())
 }
 
-/// The error's text.
 pub(crate) fn refused(answer: Result<Value, OperatorError>) -> String {
     answer.unwrap_err().to_string()
 }

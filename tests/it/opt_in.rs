@@ -74,7 +74,6 @@ async fn check_status(app: &TestApp, expected: ContactStatus) {
     assert_eq!(contact.status(), expected);
 }
 
-/// The path of the link in a mail.
 fn link(mail: &str) -> String {
     let path = "/newsletter/confirm/";
     let url = format!("http://landing.example{path}");

@@ -20,8 +20,7 @@ struct Tag {
 impl Tag {
     fn attribute(&self, name: &str) -> Option<&str> {
         let mut attributes = self.attributes.iter();
-        let found = attributes.find(|(other, _)| other == name)?;
-        Some(&found.1)
+        Some(&attributes.find(|(other, _)| other == name)?.1)
     }
 }
 
@@ -66,7 +65,6 @@ pub(crate) fn unescaped(value: &str) -> String {
     })
 }
 
-/// Every page with its path.
 fn pages(facts: &SiteFacts) -> Vec<(String, String)> {
     let site = render(facts);
     let pages = site.documents.iter().filter_map(|document: &Document| {
@@ -283,8 +281,7 @@ async fn pages_and_nothing_else_are_sent_with_a_policy() {
         assert!(policy.contains("frame-ancestors 'none'"));
         assert_eq!(reply.header("x-content-type-options"), Some("nosniff"));
 
-        let etag = reply.header("etag").unwrap();
-        let unchanged = Call::get(path).header("if-none-match", etag);
+        let unchanged = Call::get(path).header("if-none-match", reply.header("etag").unwrap());
         let unchanged = app.send(unchanged).await;
         let markdown = Call::get(path).header("accept", "text/markdown");
         let markdown = app.send(markdown).await;

@@ -96,8 +96,7 @@ async fn a_handler_that_panics_leaves_the_limits_in_its_answer() {
 
 #[tokio::test]
 async fn a_distant_limiter_counts_each_request_once() {
-    let limiter = FaultyRateLimiter::distant();
-    let app = Setup::with_limiter(Arc::new(limiter)).start();
+    let app = Setup::with_limiter(Arc::new(FaultyRateLimiter::distant())).start();
     let first = app.send(Call::health()).await.remaining();
     for (path, left) in [("/api/v1/health", 1), ("/api/v1/keys", 2), ("/api/v1", 3)] {
         let reply = app.send(Call::get(path)).await;

@@ -95,12 +95,10 @@ impl Program {
         self.exchange(method, path, &headers, body)
     }
 
-    /// Posts JSON. Returns status and body.
     pub(crate) fn post(&self, path: &str, body: &str) -> (u16, Value) {
         self.send("POST", path, "", body)
     }
 
-    /// Posts a form. Returns status and body.
     pub(crate) fn post_form(&self, path: &str, body: &str) -> (u16, Value) {
         let headers = "Content-Type: application/x-www-form-urlencoded\r\n";
         self.exchange("POST", path, headers, body)
@@ -202,7 +200,6 @@ pub(crate) fn private_dir() -> TempDir {
     builder.tempdir().unwrap()
 }
 
-/// What a program printed, and how it ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Ran {
     pub(crate) status: Option<i32>,
@@ -211,7 +208,6 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    /// Runs a program that is expected to end by itself.
     pub(crate) fn of(command: &mut Command) -> Self {
         run(command).into()
     }
@@ -244,13 +240,11 @@ impl Ran {
         assert!(self.out.lines().all(is_narrow), "{self:?}");
     }
 
-    /// What it printed, as JSON.
     pub(crate) fn json(self) -> Value {
         let ran = self.done();
         serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {ran:?}"))
     }
 
-    /// What it printed, a line of JSON each.
     pub(crate) fn json_lines(self) -> Vec<Value> {
         json_lines(&self.done().out)
     }
@@ -272,7 +266,6 @@ pub(crate) fn json_lines(text: &str) -> Vec<Value> {
     text.lines().map(parse).collect()
 }
 
-/// Runs a program that is expected to end by itself.
 pub(crate) fn run(command: &mut Command) -> Output {
     command.spawn().unwrap().wait_with_output().unwrap()
 }
@@ -313,8 +306,7 @@ pub(crate) fn assert_impersonal(log: &str) {
 /// No line of the log has any of these words.
 pub(crate) fn assert_absent(log: &str, words: &[&str]) {
     for word in words {
-        let line = log.lines().find(|line| line.contains(word));
-        assert_eq!(line, None, "{word}");
+        assert_eq!(log.lines().find(|line| line.contains(word)), None, "{word}");
     }
 }
 

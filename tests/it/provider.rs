@@ -74,7 +74,6 @@ impl Script {
         self
     }
 
-    /// The same with another end.
     pub(crate) fn then(self, then: Then) -> Self {
         Self { then, ..self }
     }
@@ -104,7 +103,6 @@ impl Script {
     }
 }
 
-/// What it was sent.
 #[derive(Clone, Debug)]
 pub(crate) struct Received {
     pub(crate) method: String,
@@ -233,7 +231,6 @@ impl Provider {
         *self.state.scripts.lock().unwrap() = scripts.into_iter().collect();
     }
 
-    /// Everything it was sent, oldest first.
     pub(crate) fn requests(&self) -> Vec<Received> {
         self.state.requests.lock().unwrap().clone()
     }

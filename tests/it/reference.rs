@@ -86,7 +86,6 @@ impl Form {
         }
     }
 
-    /// What the schema `name` is said to hold.
     fn schema(&self, name: &str) -> &str {
         if self.is_html {
             self.section(&format!("<h2 id=\"schema/{name}\">"), &["<h2 "])
@@ -295,8 +294,7 @@ fn the_reference_tells_all_that_the_description_says_in_both_forms() {
                         None => section,
                         Some((method, path)) => {
                             let twin = &source.root["paths"][path][method.to_lowercase()];
-                            let id = twin["operationId"].as_str().unwrap();
-                            form.operation(id, (method, path))
+                            form.operation(twin["operationId"].as_str().unwrap(), (method, path))
                         }
                     };
                     source.check_request(form, section, of_tag, item, operation);

@@ -66,8 +66,7 @@ impl Connection {
         // The server may have reset the connection already.
         let _ = tokio::io::AsyncWriteExt::write_all(&mut self.0, HEALTH.as_bytes()).await;
         let mut byte = [0];
-        let peeked = self.0.get_ref().peek(&mut byte).await;
-        if !matches!(peeked, Ok(1)) {
+        if !matches!(self.0.get_ref().peek(&mut byte).await, Ok(1)) {
             return false;
         }
         assert_eq!(self.receive().await.0, 200);

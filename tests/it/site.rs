@@ -88,7 +88,6 @@ pub(crate) fn render_with(facts: &SiteFacts, files: &[(&str, &str)]) -> Arc<Site
     made(facts, &files, &[])
 }
 
-/// A file of the operator's.
 pub(crate) fn file(name: &str, text: &str) -> SiteFile {
     SiteFile {
         name: name.to_owned(),
@@ -155,8 +154,7 @@ fn every_link_into_the_guide_has_its_section() {
         let site = render(&facts);
         let guide = text_at(&site, "/docs");
         let anchors = between(guide, "<h2 id=\"", "\"");
-        let listed = between(guide, "<li><a href=\"#", "\"");
-        assert_eq!(listed, anchors);
+        assert_eq!(between(guide, "<li><a href=\"#", "\""), anchors);
         let urls = site.passages.iter().map(|p| p.url.as_str());
         let urls: Vec<&str> = urls.filter(|url| url.contains("/docs#")).collect();
         let base_url = &facts.settings.base_url;

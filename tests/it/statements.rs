@@ -228,7 +228,6 @@ fn combinations() -> Vec<Settings> {
     ways.collect()
 }
 
-/// The text of the page at `path` in `language`.
 fn page<'a>(site: &'a Site, path: &str, language: Language) -> &'a str {
     let mut forms = at(site, path).representations.iter();
     let is_meant = |own: Language| own == language;

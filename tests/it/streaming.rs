@@ -51,7 +51,6 @@ fn events_of(reply: &Reply) -> Vec<(String, Value)> {
     events(std::str::from_utf8(&reply.body).unwrap())
 }
 
-/// All deltas, one after the other.
 pub(crate) fn joined(events: &[(String, Value)]) -> String {
     let deltas = events.iter().filter(|(name, _)| name == "delta");
     deltas

@@ -141,8 +141,7 @@ fn told(manager: &UnixDatagram) -> String {
 fn a_service_manager_is_told_of_the_start_and_of_the_stop() {
     let dir = tempfile::tempdir().unwrap();
     let (manager, path) = manager(dir.path());
-    let data_dir = dir.path().join("data");
-    let program = Program::start(command(&data_dir).env("NOTIFY_SOCKET", &path));
+    let program = Program::start(command(&dir.path().join("data")).env("NOTIFY_SOCKET", &path));
     assert_eq!(told(&manager), "STATUS=opening the stores\n");
     let ready = format!("READY=1\nSTATUS=listening on http://{}\n", program.address);
     assert_eq!(told(&manager), ready);

@@ -51,7 +51,6 @@ impl Server {
         Self::start_on(setup, limits, interrupt, plain).await
     }
 
-    /// A server that speaks TLS.
     pub(crate) async fn start_tls(
         setup: Setup,
         limits: ServerLimits,
@@ -124,7 +123,6 @@ fn plain(web: TcpListener) -> Listeners {
     }
 }
 
-/// All who connect are trusted proxies.
 fn behind_proxies() -> Setup {
     Setup::default().behind(&["127.0.0.0/8"])
 }
@@ -175,7 +173,6 @@ impl Connection {
         (status, head, String::from_utf8(body).unwrap())
     }
 
-    /// The answer to a request for health.
     pub(crate) async fn check_health(&mut self) {
         self.send(HEALTH).await;
         assert_eq!(self.receive().await.0, 200);
@@ -487,8 +484,7 @@ async fn an_operation_past_its_deadline_is_503() {
         let (_server, _model, mut connection) = waiting_turn(asked, ServerLimits::default()).await;
         let (status, head, body) = connection.receive().await;
         assert_eq!(status, expected);
-        let shown = format!("ratelimit: \"{policy}\"");
-        assert!(head.contains(&shown), "{head}");
+        assert!(head.contains(&format!("ratelimit: \"{policy}\"")), "{head}");
         assert!(body.contains("handler_timeout"), "{body}");
     }
 }

@@ -26,7 +26,6 @@ use crate::twins::ManualClock;
 /// revoked; a revoked registration; the windows and the counts of all this.
 const DIRECTORIES: [&str; 1] = ["format_7"];
 
-/// The two keys.
 const KEYS: [&str; 2] = [
     "lak_xW8INaY9Nw488VfAJwI7RESYqKRDre2mXg2l",
     "lak_ffM2na0XQmgPpObciTzylV7n00e4ld0JgMGe",

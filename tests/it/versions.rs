@@ -135,8 +135,7 @@ async fn an_operation_that_will_be_removed_says_so_in_every_answer() {
         ("415", old().typed("a/b")),
     ] {
         let reply = app.expect(status, call).await;
-        let expected = (Some("true"), Some(SUNSET));
-        assert_eq!(notice(&reply), expected, "{status}");
+        assert_eq!(notice(&reply), (Some("true"), Some(SUNSET)), "{status}");
     }
     // Neither its other path nor another method of the path is meant.
     for call in [ada(), Call::get(ALIAS), Call::health(), Call::get("/docs")] {

@@ -342,8 +342,7 @@ fn a_changed_quota_holds_at_once_for_what_was_counted() {
     let check = |from: Quota, admissions: u32, to: Quota, counted: u32, admits: u32| {
         let mut window = Window::default();
         for index in 0..admissions {
-            let now = at(START_MS + u64::from(index));
-            window.admit(from, now).unwrap();
+            window.admit(from, at(START_MS + u64::from(index))).unwrap();
         }
         // As a store gives it back.
         let mut window = Window::from_buckets(window.buckets().iter().copied());
@@ -396,8 +395,7 @@ fn admissions_of_one_span_share_a_bucket_and_those_of_the_next_do_not() {
         let mut window = Window::default();
         for span_ms in [0, 1000] {
             for number in 0..100 {
-                let now = at(begin_ms + span_ms + number);
-                assert!(window.admit(quota, now).is_ok());
+                assert!(window.admit(quota, at(begin_ms + span_ms + number)).is_ok());
             }
         }
         assert_eq!(window.buckets().len(), buckets);

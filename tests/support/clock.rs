@@ -10,7 +10,6 @@ use landing_api::ports::Clock;
 pub(crate) struct ManualClock(AtomicU64);
 
 impl ManualClock {
-    /// A clock that shows `now`.
     pub(crate) fn new(now: Timestamp) -> Self {
         Self(AtomicU64::new(now.as_ms()))
     }

@@ -33,7 +33,6 @@ pub(super) struct Contacts {
     /// By address, each with its place in the order in which they were added.
     pub(super) kept: BTreeMap<String, (u64, Contact)>,
     forgotten: BTreeSet<String>,
-    /// How many were ever added.
     added: u64,
     /// When whoever reads their mail wanted none.
     refused: BTreeMap<String, Timestamp>,
@@ -86,12 +85,10 @@ impl MemoryContactStore {
         *lock(&self.other_answer) = Some(answer);
     }
 
-    /// How many contacts there are.
     pub(crate) fn len(&self) -> usize {
         lock(&self.contacts).kept.len()
     }
 
-    /// Whether there is no contact.
     pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -222,8 +219,7 @@ impl ContactStore for MemoryContactStore {
         let is_overdue = |contact: &Contact| {
             let mail = contact.confirmation.as_ref();
             let has_ended = mail.is_some_and(|mail| mail.mail_ended_at().is_some());
-            let is_late = contact.pending_since().is_some_and(|at| at <= before);
-            is_late && (has_ended || !is_mailed)
+            contact.pending_since().is_some_and(|at| at <= before) && (has_ended || !is_mailed)
         };
         let contacts = lock(&self.contacts);
         let contacts = contacts.kept.values().map(|(_, contact)| contact);
@@ -306,8 +302,7 @@ impl ContactStore for MemoryContactStore {
         let mut contacts = lock(&self.contacts);
         let mut count = 0;
         for token in tokens {
-            let found = contacts.with_token(&token);
-            let Some(contact) = found.filter(|it| it.is_pending()) else {
+            let Some(contact) = contacts.with_token(&token).filter(|it| it.is_pending()) else {
                 continue;
             };
             let (stays, email) = (contact.expire(), contact.email.clone());

@@ -10,9 +10,8 @@ pub(crate) struct SeededEntropy(AtomicU64);
 
 impl Entropy for SeededEntropy {
     fn fill(&self, bytes: &mut [u8]) {
-        let draw = self.0.fetch_add(1, Ordering::SeqCst);
         blake3::Hasher::new()
-            .update(&draw.to_be_bytes())
+            .update(&self.0.fetch_add(1, Ordering::SeqCst).to_be_bytes())
             .finalize_xof()
             .fill(bytes);
     }

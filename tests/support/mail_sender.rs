@@ -34,8 +34,7 @@ impl MailSender for ScriptedMailSender {
     fn write(&self, letter: &Letter) -> Result<String, MailError> {
         let leave = letter.leave_url.as_deref().unwrap_or_default();
         let content = &letter.content;
-        let parts = [&*content.subject, &content.text, &content.html, leave];
-        Ok(parts.join("\n"))
+        Ok([&*content.subject, &content.text, &content.html, leave].join("\n"))
     }
 
     async fn send(&self, to: &EmailAddress, message: &str) -> Result<(), MailError> {

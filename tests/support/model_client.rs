@@ -19,7 +19,6 @@ pub(crate) struct ScriptedModelClient {
 }
 
 impl ScriptedModelClient {
-    /// Gives `answers` first.
     pub(crate) fn new(answers: impl IntoIterator<Item = Result<String, ModelError>>) -> Self {
         Self {
             answers: Mutex::new(answers.into_iter().collect()),
@@ -34,7 +33,6 @@ impl ScriptedModelClient {
         self
     }
 
-    /// The conversations so far, oldest first.
     pub(crate) fn asked(&self) -> Vec<Conversation> {
         lock(&self.asked).clone()
     }
@@ -80,7 +78,6 @@ impl MemoryAnswerSink {
         }
     }
 
-    /// The pieces so far, oldest first.
     pub(crate) fn pieces(&self) -> Vec<String> {
         lock(&self.pieces).clone()
     }

@@ -226,8 +226,7 @@ mod tests {
         let many = |expected, suffix: &str, count: usize, size: usize| {
             refuse(expected, |dir| {
                 for number in 101..=100 + count {
-                    let name = format!("{number}.{suffix}");
-                    write(dir.join(name), vec![b'x'; size]).unwrap();
+                    write(dir.join(format!("{number}.{suffix}")), vec![b'x'; size]).unwrap();
                 }
             });
         };
@@ -238,8 +237,7 @@ mod tests {
         refuse(all, |dir| {
             write(dir.join("0.md"), "x").unwrap();
             for number in 10..=25 {
-                let image = vec![b'x'; 1024 * 1024];
-                write(dir.join(format!("{number}.jpg")), image).unwrap();
+                write(dir.join(format!("{number}.jpg")), vec![b'x'; 1024 * 1024]).unwrap();
             }
         });
     }
@@ -251,8 +249,7 @@ mod tests {
         write(&file, "").unwrap();
         let refused = read(&file, is_image).unwrap_err();
         assert_eq!(refused, "Not a directory (os error 20)");
-        let nowhere = dir.path().join("nowhere");
-        let refused = read(&nowhere, is_image).unwrap_err();
+        let refused = read(&dir.path().join("nowhere"), is_image).unwrap_err();
         assert_eq!(refused, "No such file or directory (os error 2)");
     }
 }

@@ -52,8 +52,7 @@ fn sign_up(email: &str) -> SignUp {
 }
 
 async fn find(store: &LedgerStore, email: &str) -> Result<bool, StoreError> {
-    let email = EmailAddress::parse(email).unwrap();
-    let contact = ContactStore::find(store, &email).await?;
+    let contact = ContactStore::find(store, &EmailAddress::parse(email).unwrap()).await?;
     Ok(contact.is_some())
 }
 
@@ -275,8 +274,7 @@ fn a_batch_is_answered_after_the_runtime_of_the_first_change_has_ended() {
     let store = runtime().block_on(open(&root));
     runtime().block_on(async {
         for change in commit_together(&store, 3).await {
-            let answer = timeout(Duration::from_secs(30), change).await;
-            assert_eq!(answer, Ok(Ok(())));
+            assert_eq!(timeout(Duration::from_secs(30), change).await, Ok(Ok(())));
         }
     });
 }

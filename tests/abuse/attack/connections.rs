@@ -9,7 +9,6 @@ use crate::Run;
 const CONNECTIONS_MAX: usize = 2048;
 /// What one address may hold of them.
 const SHARE: usize = CONNECTIONS_MAX / 8;
-/// The flag for that.
 const CONNECTIONS: &str = "--max-connections=2048";
 
 /// Opens that many connections, and says something on some of them. Those that are refused count, too.

@@ -22,7 +22,6 @@ pub(super) const STRANGER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 250));
 /// The one trusted proxy, through which the honest clients come.
 pub(super) const PROXY: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// The log, in the data directory.
 const LOG: &str = "log";
 
 const MEMORY_MIB_MAX: u64 = 256;
@@ -40,12 +39,10 @@ const SERVED_AGAIN: Duration = Duration::from_secs(20);
 const STOP_MAX: Duration = Duration::from_secs(11);
 
 impl Run {
-    /// How long an attack goes on.
     pub(super) fn length(self) -> Duration {
         Duration::from_secs(self.of(3, 60))
     }
 
-    /// How long the quiet is measured.
     fn quiet(self) -> Duration {
         Duration::from_secs(self.of(1, 2))
     }
@@ -70,7 +67,6 @@ impl Trial {
         Self::begin_with(run, flags, Visits::All, None).await
     }
 
-    /// The same with other clients.
     pub(super) async fn begin_with(run: Run, flags: &[&str], visits: Visits, tls: Tls) -> Self {
         let data_dir = tempfile::tempdir().unwrap();
         let log = File::create(data_dir.path().join(LOG)).unwrap();
@@ -96,7 +92,6 @@ impl Trial {
         }
     }
 
-    /// A connection from that address.
     pub(super) async fn connect(&self, from: IpAddr) -> Wire {
         Wire::connect(from, self.address).await.unwrap()
     }
@@ -207,7 +202,6 @@ async fn stop(program: Program) {
     assert_eq!(stopping.join().unwrap(), Some(0));
 }
 
-/// What came of an attack.
 pub(super) struct Verdict {
     quiet: Load,
     attacked: Load,
@@ -219,16 +213,14 @@ impl Verdict {
     /// Whether honest clients were slower than they may be.
     fn slowness(&self) -> Vec<&str> {
         let (quiet, attacked) = (&self.quiet, &self.attacked);
-        let p99_max = (quiet.p99 * 10).max(P99_FLOOR);
         let slowness = [
             (attacked.per_second < quiet.per_second / 2.0, "throughput"),
-            (attacked.p99 > p99_max, "p99"),
+            (attacked.p99 > (quiet.p99 * 10).max(P99_FLOOR), "p99"),
         ];
         let slowness = slowness.into_iter().filter(|(is_so, _)| *is_so);
         slowness.map(|(_, what)| what).collect()
     }
 
-    /// What else is not as it should be.
     fn faults(&self) -> Vec<&str> {
         let memory = (self.peak_mib > self.memory_mib_max).then_some("memory");
         let refusals = self.quiet.refusals.iter().chain(&self.attacked.refusals);
@@ -276,7 +268,6 @@ impl Pace {
         }
     }
 
-    /// Waits for the next step.
     pub(super) async fn step(&mut self) {
         self.steps += 1;
         let due = f64::from(self.steps) / f64::from(self.per_second);
@@ -287,7 +278,6 @@ impl Pace {
         self.began.elapsed()
     }
 
-    /// Whether it has been going on for less than that.
     pub(super) fn is_within(&self, length: Duration) -> bool {
         self.elapsed() < length
     }

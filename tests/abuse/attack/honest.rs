@@ -24,7 +24,6 @@ const REQUESTS_PER_CONNECTION: usize = 50;
 /// How often somebody without a proxy comes, on a connection of their own.
 const STRANGER_PAUSE: Duration = Duration::from_millis(250);
 
-/// What they do.
 #[derive(Clone, Copy)]
 pub(super) enum Visits {
     /// Health, the home page and sign-ups.
@@ -55,7 +54,6 @@ pub(super) struct Honest {
     thread: JoinHandle<Load>,
 }
 
-/// What they were given.
 pub(super) struct Load {
     pub(super) per_second: f64,
     pub(super) p99: Duration,
@@ -63,7 +61,6 @@ pub(super) struct Load {
     pub(super) refusals: Vec<String>,
 }
 
-/// What came of some requests.
 #[derive(Default)]
 struct Asked {
     latencies: Vec<Duration>,
@@ -81,7 +78,6 @@ impl Honest {
         Self { stop, thread }
     }
 
-    /// Sends them home.
     pub(super) fn end(self) -> Load {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().unwrap()

@@ -22,7 +22,6 @@ pub(super) const HOME: &[u8] = b"\x82\x86\x84\x01\x09localhost";
 pub(super) const REPEATABLE: &[u8] = b"\x40\x01x\x00";
 pub(super) const REPEATED: u8 = 0xBE;
 
-/// A request of the home page.
 pub(super) fn get(stream: u32) -> Vec<u8> {
     frame(HEADERS, END_STREAM | END_HEADERS, stream, HOME)
 }
@@ -47,8 +46,7 @@ async fn connect(trial: &Trial, count: usize, window: u32, buffered: Option<u32>
 pub(super) async fn unfinished_heads(run: Run) -> Verdict {
     let block = [HOME, REPEATABLE, &[REPEATED; 1000]].concat();
     let first = frame(HEADERS, END_STREAM, 1, &block);
-    let second = frame(CONTINUATION, 0, 1, &[REPEATED; 1000]);
-    let head = [first, second].concat();
+    let head = [first, frame(CONTINUATION, 0, 1, &[REPEATED; 1000])].concat();
     let trial = Trial::begin(run, &UNLIMITED).await;
     let mut wires = connect(&trial, 2000, 65_535, None).await;
     for wire in &mut wires {
@@ -118,8 +116,7 @@ pub(super) async fn readers(run: Run) -> Verdict {
         }
     }
     for wire in &mut stuck {
-        let window = (1_u32 << 30).to_be_bytes();
-        wire.send(frame(WINDOW_UPDATE, 0, 0, &window))
+        wire.send(frame(WINDOW_UPDATE, 0, 0, &(1_u32 << 30).to_be_bytes()))
             .await
             .unwrap();
     }

@@ -36,8 +36,7 @@ async fn from_each(
     let mut worst: Option<Verdict> = None;
     for networks in run.of(&NETWORKS[2..], &NETWORKS) {
         let trial = Trial::begin_with(run, &flags, Visits::Direct, None).await;
-        let held = attack(&trial, *networks).await;
-        drop(held);
+        drop(attack(&trial, *networks).await);
         let verdict = trial.end_within(MEMORY_MIB_MAX).await;
         println!("{networks:>4} networks  {verdict}");
         worst = match worst {

@@ -18,7 +18,6 @@ pub(crate) const HEALTH: &str = "GET /api/v1/health HTTP/1.1\r\nHost: localhost\
 /// How long anything may take on the wire. It is longer than any deadline for bodies.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// A connection.
 pub(crate) struct Wire<S = TcpStream> {
     pub(crate) stream: S,
     buffer: Vec<u8>,
@@ -29,14 +28,12 @@ pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
-/// An answer.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) body: String,
 }
 
 impl Wire {
-    /// A connection from one address to another.
     pub(crate) async fn connect(from: IpAddr, to: SocketAddr) -> io::Result<Self> {
         Self::connect_reading(from, to, None).await
     }
@@ -87,7 +84,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         within(self.stream.write_all(bytes.as_ref())).await
     }
 
-    /// Sends a request and reads its answer.
     pub(crate) async fn ask(&mut self, request: impl AsRef<[u8]>) -> io::Result<Answer> {
         self.send(request).await?;
         within(self.answer()).await
@@ -134,13 +130,11 @@ pub(crate) fn post(path: &str, headers: &str, body: &str) -> String {
     )
 }
 
-/// A sign-up.
 pub(crate) fn sign_up(headers: &str, email: &str) -> String {
     let body = format!("{{\"email\":\"{email}\"}}");
     post("/api/v1/newsletter", headers, &body)
 }
 
-/// A turn of the assistant.
 pub(crate) fn chat(headers: &str, text: &str) -> String {
     let body = format!("{{\"messages\":[{{\"role\":\"user\",\"content\":\"{text}\"}}]}}");
     post("/api/v1/assistant/chat", headers, &body)

@@ -63,8 +63,7 @@ pub(crate) fn run(
                 return Ok(());
             }
             let mut random = Random::new(run.seed, name, number);
-            let done = catch_unwind(AssertUnwindSafe(|| part(&mut random, trace)));
-            if done.is_err() {
+            if catch_unwind(AssertUnwindSafe(|| part(&mut random, trace))).is_err() {
                 next.store(parts.count, Ordering::Relaxed);
                 let (_, input) = &*trace.0.lock().unwrap();
                 let input = input.escape_ascii();

@@ -18,7 +18,6 @@ const CHAT: &str = "/api/v1/assistant/chat";
 /// A good input, and the path or the header that it is for.
 type Sample = (&'static str, Vec<u8>);
 
-/// What is mutated.
 struct Target {
     name: &'static str,
     samples: fn(&Good) -> Vec<Sample>,
@@ -125,7 +124,6 @@ pub(crate) fn json(run: Run) -> Result<String, String> {
     .fuzz(run)
 }
 
-/// Where headers go.
 const PATHS: &str = "/api/v1/health / /docs /openapi.json /api/v1/assistant/chat /api/v1/newsletter /oauth2/token /mcp \
                      /api/v1/sandbox/echo";
 

@@ -33,8 +33,7 @@ pub(crate) fn kill(run: Run) -> Result<String, String> {
     let mut random = Random::new(run.seed, "kill", 0);
     let mut acknowledged = 0;
     for first in (0..kills).step_by(KILLS) {
-        let killing = kill_often(KILLS.min(kills - first), &mut random);
-        acknowledged += runtime().block_on(killing)?;
+        acknowledged += runtime().block_on(kill_often(KILLS.min(kills - first), &mut random))?;
     }
     Ok(format!(
         "{kills} kills under load, {acknowledged} sign-ups acknowledged"

@@ -11,7 +11,6 @@ use crate::random::Random;
 
 use super::house;
 
-/// What a process left.
 pub(crate) struct Left {
     house: House,
     pub(crate) ledger: Vec<u8>,
@@ -65,8 +64,7 @@ impl Left {
             let subscribed =
                 format!("\"created\":{{\"contact\":{{\"email\":\"{name}@example.com\"");
             let text = std::str::from_utf8(&ledger).unwrap();
-            let at = text.find(&subscribed).unwrap();
-            let begin = text[..at].rfind('\n').unwrap() + 1;
+            let begin = text[..text.find(&subscribed).unwrap()].rfind('\n').unwrap() + 1;
             let left = begin + text[begin..].find("\"left\":0,").unwrap();
             left + text[left..].find('\n').unwrap()
         };

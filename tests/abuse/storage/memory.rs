@@ -17,7 +17,6 @@ use crate::fixtures::START;
 use crate::fuzz::runtime;
 use crate::program::{Program, Ran, behind_shell, command, landing_api};
 
-/// How many contacts are added at a time.
 const TOGETHER: usize = 50_000;
 
 /// Where control groups have the memory that they may take, in versions 2 and 1.

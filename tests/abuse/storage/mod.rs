@@ -15,8 +15,7 @@ use crate::fixtures::House;
 
 /// A directory in memory, if there is any: nobody cuts the power for real, and a sync costs nothing.
 pub(crate) fn directory() -> TempDir {
-    let in_memory = tempfile::tempdir_in("/dev/shm");
-    in_memory.unwrap_or_else(|_| tempfile::tempdir().unwrap())
+    tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().unwrap())
 }
 
 fn house() -> House {

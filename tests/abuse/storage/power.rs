@@ -16,7 +16,6 @@ use crate::random::Random;
 
 use super::house;
 
-/// What is known of a contact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
     /// Its sign-up was acknowledged.
@@ -154,8 +153,7 @@ async fn work(
                 true => Known::Gone,
                 false => Known::There,
             };
-            let before = contacts.get(&name);
-            let is_known = is_acknowledged || before == Some(&wanted);
+            let is_known = is_acknowledged || contacts.get(&name) == Some(&wanted);
             contacts.insert(name, if is_known { wanted } else { Known::Open });
         }
     }

@@ -27,13 +27,11 @@ async fn import(desk: &Desk, count: u32) {
 }
 
 async fn contacts(desk: &Desk, login: &Login, query: &str) -> String {
-    let path = format!("/contacts{query}");
-    let shown = desk.get(login, &path).await;
+    let shown = desk.get(login, &format!("/contacts{query}")).await;
     assert_eq!(shown.status, 200);
     shown.text
 }
 
-/// Where the link with this text leads.
 fn link_to(html: &str, text: &str) -> Option<String> {
     let (before, _) = html.split_once(&format!(">{text}</a>"))?;
     let (_, link) = before.rsplit_once("href=\"")?;
@@ -212,7 +210,6 @@ async fn a_store_that_fails_is_no_empty_list() {
     assert!(desk.is_known("ada@example.com").await);
 }
 
-/// A key that was issued at `NOW`, with this label.
 async fn issue(desk: &Desk, label: Option<&str>) -> ApiKey {
     let key = ApiKey::mint(|bytes| desk.app.app.entropy.fill(bytes));
     let record = KeyRecord {
@@ -230,10 +227,7 @@ async fn issue(desk: &Desk, label: Option<&str>) -> ApiKey {
 async fn keys_are_found_and_revoked() {
     let (desk, login) = Desk::signed_in().await;
     let (one, other) = (issue(&desk, Some("Shop")).await, issue(&desk, None).await);
-    let keys = async |query: &str| {
-        let path = format!("/keys{query}");
-        desk.get(&login, &path).await.text
-    };
+    let keys = async |query: &str| desk.get(&login, &format!("/keys{query}")).await.text;
     let all = keys("").await;
     for key in [&one, &other] {
         assert!(all.contains(&key.id().to_string()));
@@ -259,8 +253,7 @@ async fn keys_are_found_and_revoked() {
     assert!(keys("").await.contains("expired 2026-11-21 12:00"));
 
     for bad in ["", "key=", "key=00000000", "key=nonsense"] {
-        let path = format!("/keys/revoke?{bad}");
-        let asked = desk.get(&login, &path).await;
+        let asked = desk.get(&login, &format!("/keys/revoke?{bad}")).await;
         assert_eq!(asked.status, 400, "{bad}");
     }
 }
@@ -327,8 +320,7 @@ fn check_markup(path: &str, html: &str) {
     let mut rest = text.as_str();
     while let Some(at) = rest.find('<') {
         let (before, from) = rest.split_at(at);
-        let end = from.find('>').unwrap();
-        let (tag, after) = from.split_at(end);
+        let (tag, after) = from.split_at(from.find('>').unwrap());
         xml.push_str(before);
         xml.push_str(tag);
         let mut void = ["<meta", "<link", "<input", "<img", "<br"].iter();

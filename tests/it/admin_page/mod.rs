@@ -51,7 +51,6 @@ struct Desk {
     page: AdminPage,
 }
 
-/// An answer.
 struct Shown {
     status: StatusCode,
     headers: HeaderMap,
@@ -66,7 +65,6 @@ struct Login {
     root: String,
 }
 
-/// A request to be sent.
 #[derive(Clone)]
 struct Visit {
     method: Method,
@@ -199,7 +197,6 @@ impl Desk {
         shown
     }
 
-    /// Signs an address up, as a visitor does.
     async fn sign_up(&self, address: &str) {
         self.app.expect("200", Call::sign_up(address)).await;
     }
@@ -208,7 +205,6 @@ impl Desk {
         self.app.contact(address).await.is_some()
     }
 
-    /// The token of a new link.
     fn link(&self) -> String {
         let now = self.app.app.clock.now();
         let url = self.sessions.new_link(now).0;
@@ -216,7 +212,6 @@ impl Desk {
         token.unwrap().to_owned()
     }
 
-    /// Signs in with a new link.
     async fn sign_in(&self) -> Login {
         let form = format!("link={}", self.link());
         let shown = self.send(Visit::post("/login", &form)).await;

@@ -13,7 +13,6 @@ use crate::harness::{Call, NOW, Setup};
 use crate::operator::{ask_with, rows};
 use crate::twins::{ScriptedMailSender, ScriptedModelClient};
 
-/// Counts so many hours ago.
 async fn count(desk: &Desk, hours_ago: u64, counted: Counted, number: u64) {
     let mut counts = Counts::default();
     counts.add(counted, number);
@@ -27,7 +26,6 @@ async fn overview(desk: &Desk, login: &Login, by: &str) -> Shown {
     shown
 }
 
-/// Each plot's title and description.
 fn plots(html: &str) -> Vec<(String, String)> {
     let mut plots = Vec::new();
     let mut rest = html;
@@ -191,8 +189,7 @@ async fn the_last_warning_has_an_age_and_is_put_away_until_the_next() {
 
 #[tokio::test]
 async fn the_model_is_named_with_its_state_and_its_last_error() {
-    let why = ModelError::Unusable("status 502".to_owned());
-    let model = ScriptedModelClient::new([Err(why)]);
+    let model = ScriptedModelClient::new([Err(ModelError::Unusable("status 502".to_owned()))]);
     let desk = Desk::over(Setup::with_model(Arc::new(model)));
     let login = desk.sign_in().await;
     let shown = overview(&desk, &login, "").await.text;

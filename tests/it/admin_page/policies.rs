@@ -44,8 +44,7 @@ async fn the_busiest_identities_are_shown_and_reset() {
     let all = reset("policy=default").await;
     assert!(all.text.contains("<h1>Reset</h1>"));
     for bad in " policy= policy=all client=ff client=%3Cb%3E policy=%3Cb%3E".split(' ') {
-        let path = format!("/policies/reset?{bad}");
-        let asked = desk.get(&login, &path).await;
+        let asked = desk.get(&login, &format!("/policies/reset?{bad}")).await;
         assert_eq!(asked.status, 400, "{bad}");
         assert!(asked.text.contains("Nothing was done."));
     }

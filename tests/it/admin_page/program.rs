@@ -8,7 +8,6 @@ use tempfile::TempDir;
 use crate::commands;
 use crate::program::{Program, Ran, assert_absent, command, exchange};
 
-/// `landing-api admin link` on this directory.
 fn admin_link(data_dir: &TempDir) -> Ran {
     commands::run("admin link", data_dir.path())
 }
@@ -43,8 +42,7 @@ fn the_link_of_the_command_opens_the_page() {
     let note = "The link works once and expires at 20";
     assert!(link.err.contains(note), "{link:?}");
 
-    let opened = get(address, &format!("/login?link={token}"), "");
-    assert!(opened.contains("Open the admin page"));
+    assert!(get(address, &format!("/login?link={token}"), "").contains("Open the admin page"));
     let signed_in = post(address, "/login", "", &format!("link={token}"));
     assert!(signed_in.starts_with("HTTP/1.1 303"), "{signed_in}");
     let header = |name| signed_in.split(name).nth(1).unwrap().split("\r\n").next();
@@ -63,13 +61,11 @@ fn the_link_of_the_command_opens_the_page() {
     assert!(json["url"].as_str().unwrap().contains("/login?link="));
     assert!(json["expires_at"].as_str().unwrap().ends_with('Z'));
     // The public listener knows none of it.
-    let public = get(&program.address, "/contacts", &cookie);
-    assert!(public.starts_with("HTTP/1.1 404"));
+    assert!(get(&program.address, "/contacts", &cookie).starts_with("HTTP/1.1 404"));
     let address = address.to_owned();
     let log = program.stopped();
     assert!(log.contains(&format!("address={address}")), "{log}");
-    let secrets = [token, "ada@example.com", cookie[22..].trim(), root];
-    assert_absent(&log, &secrets);
+    assert_absent(&log, &[token, "ada@example.com", cookie[22..].trim(), root]);
 
     // Sessions end with the process.
     let program = Program::start(command(data_dir.path()).args(["--admin-listen", &address]));
@@ -110,6 +106,5 @@ fn an_address_in_use_is_named_with_its_flag() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let ran = Ran::of(command(data_dir.path()).args(["--admin-listen", &address]));
-    let told = format!("--admin-listen: cannot listen on {address}");
-    ran.refused(1, &told);
+    ran.refused(1, &format!("--admin-listen: cannot listen on {address}"));
 }

@@ -18,7 +18,6 @@ const METADATA: &str =
     "Bearer resource_metadata=\"http://landing.example/.well-known/oauth-protected-resource\"";
 const DAY_MS: u64 = 86_400_000;
 
-/// What an agent keeps of its registration.
 pub(crate) struct Agent {
     pub(crate) client_id: String,
     client_secret: String,

@@ -65,8 +65,7 @@ async fn a_secret_is_good_for_thirty_days_and_no_token_outlives_it() {
     app.clock.advance_ms(30 * DAY_MS - 2500);
     let reply = app.send(agent.exchange("")).await;
     assert_eq!(reply.json()["expires_in"], 2);
-    let token = reply.member("access_token");
-    let health = || Call::health().bearer(&token);
+    let health = || Call::health().bearer(&reply.member("access_token"));
     app.clock.advance_ms(2499);
     app.expect("200", health()).await;
     app.expect("200", agent.exchange("")).await;
@@ -97,8 +96,7 @@ async fn a_client_that_is_not_good_is_told_nothing_more() {
     }
     answers.dedup();
     assert_eq!(answers.len(), 1, "{answers:?}");
-    let nobody = Call::form(PATH, "grant_type=client_credentials");
-    check_invalid_client(&app, nobody, "").await;
+    check_invalid_client(&app, Call::form(PATH, "grant_type=client_credentials"), "").await;
 }
 
 #[tokio::test]
@@ -108,15 +106,13 @@ async fn a_basic_header_that_cannot_be_read_is_an_invalid_client() {
     let good = STANDARD.encode(format!("{}:{}", agent.client_id, agent.client_secret));
     let form = || Call::form(PATH, "grant_type=client_credentials");
     for value in ["Basic", "Basic ", "Basic ###", "Basic eA==", "basic Og"] {
-        let call = form().header("authorization", value);
-        check_invalid_client(&app, call, BASIC).await;
+        check_invalid_client(&app, form().header("authorization", value), BASIC).await;
     }
     let good = format!("Basic {good}");
     let twice = form().headers("authorization", &[&good, &good]);
     check_invalid_client(&app, twice, BASIC).await;
     // Other schemes are ignored, and so is a bearer token, good or not.
-    let digest = form().header("authorization", "Digest a=b");
-    check_invalid_client(&app, digest, "").await;
+    check_invalid_client(&app, form().header("authorization", "Digest a=b"), "").await;
     for token in ["nonsense", &agent.token] {
         app.expect("200", agent.exchange("").bearer(token)).await;
     }

@@ -69,8 +69,7 @@ async fn the_base_url_is_enough_to_read_register_call_and_leave() {
     let docs = services["service-doc"].as_array().unwrap().iter();
     let mut paths = docs.map(|doc| agent.path(&doc["href"]));
     let instructions = paths.find(|path| path.contains("auth")).unwrap();
-    let instructions = agent.read(&instructions).await;
-    assert!(instructions.body.starts_with(b"# "));
+    assert!(agent.read(&instructions).await.body.starts_with(b"# "));
     let (method, health) = operation(&description, "getHealth");
     let call = || Call::new(method.clone(), &health);
     app.expect("200", call()).await;

@@ -23,7 +23,6 @@ fn on_a_directory(is_running: bool, check: impl FnOnce(&Path)) {
     }
 }
 
-/// A directory with two contacts, and its service.
 fn with_two() -> (TempDir, Program) {
     let (dir, service) = Program::fresh(&[]);
     service.sign_up("ada@example.com");
@@ -39,8 +38,7 @@ fn a_contact_is_shown() {
         "contacts show ada@example.com",
         "contacts show eve@example.com",
     ];
-    let ran = alike(dir.path(), service, &commands);
-    let [row, shown, unknown] = <[_; 3]>::try_from(ran).unwrap();
+    let [row, shown, unknown] = <[_; 3]>::try_from(alike(dir.path(), service, &commands)).unwrap();
     let contact = row.json();
     assert_eq!(contact["email"], json!("ada@example.com"));
     assert_eq!(contact["subscribed_at"], contact["last_seen_at"]);
@@ -150,10 +148,9 @@ fn bad_rows_are_named_and_the_others_imported() {
         assert_eq!(lines[0], format!("line 2: {reason}"));
         assert_eq!(lines[99], format!("line 200: {reason}"));
         assert_eq!(lines[100], "... and 50 more");
-        let sums = lines[101..].join("\n");
         let expected = "Added             150\nExisting          0\nUnsubscribed      0\n\
                         Skipped (erased)  0\nBad rows          150";
-        assert_eq!(sums, expected);
+        assert_eq!(lines[101..].join("\n"), expected);
         assert_eq!(run(COUNT, dir).out, "150\n");
         let file = "email,subscribed_at\na@example.com,2100-01-01\n";
         let future = feed(IMPORT, dir, file);
@@ -168,19 +165,15 @@ fn what_cannot_be_read_is_refused_and_nothing_done() {
     for is_running in [true, false] {
         on_a_directory(is_running, |dir| {
             let no_column = format!("name\n{}", "x\n".repeat(1_000_000));
-            let told = "error: line 1: no column is named email.";
-            feed(IMPORT, dir, no_column).refused(2, told);
+            feed(IMPORT, dir, no_column).refused(2, "error: line 1: no column is named email.");
         });
     }
     on_a_directory(false, |dir| {
-        let told = "error: cannot read missing.csv: ";
-        run("contacts import missing.csv", dir).refused(1, told);
-        let directory = format!("contacts import {}", dir.display());
-        run(&directory, dir).refused(1, "cannot read");
+        run("contacts import missing.csv", dir).refused(1, "error: cannot read missing.csv: ");
+        run(&format!("contacts import {}", dir.display()), dir).refused(1, "cannot read");
         feed(IMPORT, dir, "ada@example.com").done();
         let forget = "contacts forget --yes --from -";
-        let wrong = "ada@example.com\nnobody\n";
-        feed(forget, dir, wrong).refused(2, "error: line 2 of - must be");
+        feed(forget, dir, "ada@example.com\nnobody\n").refused(2, "error: line 2 of - must be");
         feed(forget, dir, "\n").refused(2, "no address");
         feed(forget, dir, b"\xff\n").refused(1, "cannot read -");
         assert_eq!(run(COUNT, dir).out, "1\n");
@@ -282,8 +275,7 @@ fn what_a_client_brought_is_listed_and_erased_by_its_name() {
 fn an_import_makes_a_new_data_directory_unless_it_has_nothing_to_read() {
     let parent = tempfile::tempdir().unwrap();
     let dir = parent.path().join("new");
-    let told = "cannot read missing.csv: No such file";
-    run("contacts import missing.csv", &dir).refused(1, told);
+    run("contacts import missing.csv", &dir).refused(1, "cannot read missing.csv: No such file");
     assert!(!dir.exists());
     run("contacts count", &dir).refused(1, "is not a data directory");
     let ran = feed(IMPORT, &dir, "ada@example.com\n").done();

@@ -17,7 +17,6 @@ use super::{House, command, feed, run};
 use crate::fixtures::{charge, is_admitted, policies};
 use crate::program::{self, Program, Ran};
 
-/// The row of `policy` in the answer of `limits show --json`.
 fn row(ran: Ran, policy: &str) -> Value {
     let Value::Array(rows) = ran.json() else {
         panic!("no list");
@@ -26,7 +25,6 @@ fn row(ran: Ran, policy: &str) -> Value {
     rows.find(|row| row["policy"] == policy).unwrap()
 }
 
-/// The used part of `policy` in the answer about one client.
 fn used(ran: Ran, policy: &str) -> u64 {
     row(ran, policy)["clients"][0]["used"].as_u64().unwrap()
 }
@@ -123,8 +121,7 @@ async fn a_look_at_a_stopped_directory_under_shorter_limits_forgets_nothing() {
     };
     let limiter = open(then);
     for host in 0..400 {
-        let charge = charge(PolicyName::Keys, "9/1h", host);
-        assert!(is_admitted(&limiter, &[charge], then).await);
+        assert!(is_admitted(&limiter, &[charge(PolicyName::Keys, "9/1h", host)], then).await);
     }
     drop(limiter);
     let words = ["landing-api", "limits", "show", "--data-dir"].map(OsStr::new);

@@ -32,7 +32,6 @@ pub(crate) fn run(words: &str, data_dir: &Path) -> Ran {
     Ran::of(&mut command(words, data_dir))
 }
 
-/// Runs a command that reads `input`.
 pub(crate) fn feed(words: &str, data_dir: &Path, input: impl AsRef<[u8]>) -> Ran {
     let mut command = command(words, data_dir);
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();

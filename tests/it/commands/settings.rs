@@ -10,7 +10,6 @@ use rustix::process::geteuid;
 use super::{House, feed};
 use crate::program::{Program, Ran, landing_api, private_dir};
 
-/// Runs a command with this file of settings, and these variables.
 fn run_with(file: &Path, words: &str, variables: &[(&str, &str)]) -> Ran {
     let words: Vec<_> = words.split_whitespace().collect();
     let mut command = landing_api(&words);
@@ -52,8 +51,7 @@ fn a_command_without_a_data_directory_takes_the_settings_of_the_service() {
 fn a_file_of_settings_that_cannot_be_used_is_told_in_a_line() {
     let dir = private_dir();
     let file = dir.path().join("landing-api.env");
-    let missing = run_with(&file, "status", &[]);
-    missing.refused_in_a_line(1, "landing-api.env: No such file");
+    run_with(&file, "status", &[]).refused_in_a_line(1, "landing-api.env: No such file");
     run_with(&file, "handbook", &[]).done();
     for (text, status, told) in [
         ("", 2, "no data directory"),
@@ -71,8 +69,7 @@ fn a_file_of_settings_that_cannot_be_used_is_told_in_a_line() {
     fs::write(&file, "LANDING_DATA_DIR=d\n").unwrap();
     for mode in [0o620, 0o602] {
         set_permissions(&file, Permissions::from_mode(mode)).unwrap();
-        let exposed = run_with(&file, "status", &[]);
-        exposed.refused_in_a_line(1, "can be changed by other users");
+        run_with(&file, "status", &[]).refused_in_a_line(1, "can be changed by other users");
     }
     if geteuid().is_root() {
         set_permissions(&file, Permissions::from_mode(0o600)).unwrap();

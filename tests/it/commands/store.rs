@@ -39,11 +39,9 @@ fn what_is_no_backup_is_not_restored() {
     let var = dir.path().join("var");
     let file = dir.path().join("no.tar");
     fs::write(&file, "no tar").unwrap();
-    let words = format!("restore {}", file.display());
-    run(&words, &var).refused(1, "nothing was restored");
+    run(&format!("restore {}", file.display()), &var).refused(1, "nothing was restored");
     assert!(!var.join("ledger.jsonl").exists());
-    let told = "error: cannot read missing.tar: ";
-    run("restore missing.tar", &var).refused(1, told);
+    run("restore missing.tar", &var).refused(1, "error: cannot read missing.tar: ");
 }
 
 #[test]

@@ -17,14 +17,12 @@ use crate::program::{Program, Ran, private_dir};
 
 const IMPORT: &str = "contacts import -";
 
-/// Addresses, one a line.
 fn list(count: usize) -> String {
     (0..count)
         .map(|it| format!("a{it}@example.com\n"))
         .collect()
 }
 
-/// A command whose input goes on.
 fn endless(words: &str, dir: &Path) -> (Child, ChildStdin) {
     let mut command = command(words, dir);
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
@@ -138,8 +136,7 @@ fn a_signal_ends_a_command_and_closes_the_stores() {
         stdin.write_all(list(20_000).as_bytes()).unwrap();
         // It listens for signals once the directory is open, and reads only then.
         kill_process(Pid::from_child(&child), signal).unwrap();
-        let ran = Ran::from(child.wait_with_output().unwrap());
-        ran.refused(130, "error: interrupted");
+        Ran::from(child.wait_with_output().unwrap()).refused(130, "error: interrupted");
         // A clean stop left an index: the next start does not make one.
         let log = Program::on(&house.path).stopped();
         assert!(!log.contains("index"), "{log}");
@@ -172,8 +169,7 @@ fn a_full_disk_behind_standard_output_is_an_error() {
     for words in ["contacts count", "contacts export", "status"] {
         let full = fs::File::options().write(true).open("/dev/full").unwrap();
         let mut command = command(words, &house.path);
-        let ran = Ran::of(command.stdout(full));
-        ran.refused(1, "error: cannot write to standard output: ");
+        Ran::of(command.stdout(full)).refused(1, "error: cannot write to standard output: ");
     }
 }
 
@@ -213,8 +209,7 @@ fn root_leaves_no_files_in_the_directory_of_another_user() {
     for path in [&other, &house.path] {
         chown(path, Some(65_534), Some(65_534)).unwrap();
     }
-    let restore = format!("restore {}", tar.display());
-    run(&restore, &other).refused(1, "sudo -u '#65534'");
+    run(&format!("restore {}", tar.display()), &other).refused(1, "sudo -u '#65534'");
     for words in ["contacts count", "ledger repair --yes"] {
         run(words, &house.path).refused(1, "sudo -u '#65534'");
     }

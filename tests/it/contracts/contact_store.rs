@@ -104,7 +104,6 @@ async fn renew(
     assert_eq!(again, Ok(renewed(by_same_client)), "{text} {origin:?}");
 }
 
-/// The contact that is kept with this address.
 async fn kept(store: &dyn ContactStore, text: &str) -> Contact {
     store.find(&email(text)).await.unwrap().unwrap()
 }
@@ -139,7 +138,6 @@ async fn a_contact_leaves_by_its_token(store: &dyn ContactStore) {
     assert_eq!(store.status_counts().await.unwrap().unsubscribed, before);
 }
 
-/// A sign-up that is to be confirmed.
 fn asked(text: &str, at: Timestamp) -> SignUp {
     SignUp {
         is_to_be_confirmed: true,
@@ -252,8 +250,7 @@ async fn who_is_confirmed_meanwhile_does_not_expire(store: &dyn ContactStore) {
     assert_eq!(import(store, gone, false).await, ImportOutcome::Forgotten);
     let after = store.status_counts().await.unwrap();
     assert_eq!(after.pending, before.pending);
-    let emails = names.map(email);
-    store.forget(&emails, LATE).await.unwrap();
+    store.forget(&names.map(email), LATE).await.unwrap();
 }
 
 async fn who_refuses_is_forgotten(store: &dyn ContactStore) {

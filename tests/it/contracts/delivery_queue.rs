@@ -71,7 +71,6 @@ async fn bodies(queue: &dyn DeliveryQueue) -> Vec<String> {
 /// A store by both its sides.
 type Both<'a> = (&'a dyn ContactStore, &'a dyn DeliveryQueue);
 
-/// Takes what is due.
 async fn due(queue: &dyn DeliveryQueue, count: usize) -> Vec<Delivery> {
     let (turn, now) = (Turn::default(), SystemClock.now());
     queue.take_due(CHANNEL, count, &turn, now).await.unwrap()

@@ -8,7 +8,6 @@ use crate::twins::SeededEntropy;
 /// A random byte is 0 in all of these draws with a probability of 2^-128.
 const DRAWS: usize = 16;
 
-/// The contract.
 fn check(entropy: &dyn Entropy) {
     entropy.fill(&mut []);
     let draw = || {

@@ -12,13 +12,11 @@ const LATE: Timestamp = Timestamp::from_ms(2_000);
 
 /// What the suite leaves in the store.
 fn kept() -> Vec<KeyRecord> {
-    let longest = "\u{1F600}".repeat(64);
-    let escaped = "\u{1}".repeat(64);
     let mut records = vec![
         key_record(1, None),
         key_record(2, Some("build \"server\"\n")),
-        key_record(3, Some(&longest)),
-        key_record(4, Some(&escaped)),
+        key_record(3, Some(&"\u{1F600}".repeat(64))),
+        key_record(4, Some(&"\u{1}".repeat(64))),
     ];
     records[1].revoked_at = Some(LATE);
     records

@@ -90,8 +90,7 @@ fn passage(title: &str, text: &str) -> Passage {
 async fn the_passages_answer_whatever_is_asked() {
     let newsletter = passage("How to subscribe", "Send your address.\n\n    POST /api");
     let bare = passage("Why", "");
-    let site = render(&facts());
-    let texts = &site.assistant_texts;
+    let texts = &render(&facts()).assistant_texts;
     check(&PassageModelClient::new(&[newsletter, bare], texts)).await;
     check(&PassageModelClient::new(&[], texts)).await;
 }
@@ -116,11 +115,9 @@ async fn the_script_answers_whatever_is_asked() {
 
 #[tokio::test]
 async fn the_model_behind_an_api_answers_whatever_is_asked_until_it_is_interrupted() {
-    let script = Script::stream([" One ", "two ", " "].map(piece));
-    let upstream = Upstream::start([script]).await;
+    let upstream = Upstream::start([Script::stream([" One ", "two ", " "].map(piece))]).await;
     let interrupt = CancellationToken::new();
-    let settings = settings(&upstream);
-    let model = OpenAiModelClient::new(settings, Roots::of([]), interrupt.clone());
+    let model = OpenAiModelClient::new(settings(&upstream), Roots::of([]), interrupt.clone());
     check(&model).await;
     interrupt.cancel();
     let asked = upstream.requests().len();

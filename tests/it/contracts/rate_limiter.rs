@@ -230,7 +230,6 @@ async fn standings_come_in_the_order_of_the_charges() {
     .await;
 }
 
-/// The busiest windows of `policy`, by the number that each has counted.
 async fn busiest(
     limiter: &dyn RateLimiter,
     policy: PolicyName,

@@ -105,6 +105,5 @@ async fn the_twin_in_memory_keeps_blocks() {
 #[tokio::test]
 async fn a_file_keeps_blocks() {
     let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("blocks");
-    block_list::check(&FileBlockList::open(Some(path)).unwrap()).await;
+    block_list::check(&FileBlockList::open(Some(dir.path().join("blocks"))).unwrap()).await;
 }

@@ -70,8 +70,7 @@ async fn each_form_has_a_tag_of_its_own() {
         let (default, other) = (default.header("etag"), other.header("etag"));
         assert_ne!(default, other, "{page}");
         for (tag, status) in [(default, 200), (other, 304)] {
-            let call = ask().header("if-none-match", tag.unwrap());
-            let reply = app.send(call).await;
+            let reply = app.send(ask().header("if-none-match", tag.unwrap())).await;
             assert_eq!(reply.status, status, "{page}");
             assert_eq!(reply.header("etag"), other);
         }

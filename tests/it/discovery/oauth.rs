@@ -105,8 +105,7 @@ async fn auth_md_says_what_the_metadata_says() {
 
 #[tokio::test]
 async fn auth_md_lists_errors_that_there_are() {
-    let app = app_at(BASE_URL);
-    let auth = super::text(&app, "/auth.md").await;
+    let auth = super::text(&app_at(BASE_URL), "/auth.md").await;
     let (_, errors) = auth.split_once("\n## Errors\n").unwrap();
     let (errors, _) = errors.split_once("\n## ").unwrap();
     let mut listed = Vec::new();

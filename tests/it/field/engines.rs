@@ -246,11 +246,9 @@ async fn an_error_of_redis_is_known_by_its_code_whatever_its_words() {
 
 #[tokio::test(start_paused = true)]
 async fn redis_behind_a_slow_link_is_connected_to() {
-    let decided = "*3\r\n:1\r\n:1000\r\n:1\r\n";
-    let peer = Peer::start_late(decided, Duration::from_millis(200)).await;
+    let peer = Peer::start_late("*3\r\n:1\r\n:1000\r\n:1\r\n", Duration::from_millis(200)).await;
     for login in ["", ":hunter2@"] {
-        let limiter = open_redis(login, peer.port).await;
-        limiter.check().unwrap();
+        open_redis(login, peer.port).await.check().unwrap();
     }
 }
 
@@ -318,8 +316,7 @@ fn no_bytes_in_place_of_an_engine_are_taken_for_one() {
                 }
             };
             let opening = async {
-                let limiter = open_redis("", port).await;
-                limiter.check().unwrap_err();
+                open_redis("", port).await.check().unwrap_err();
                 open_postgres(port, Duration::ZERO).await.err().unwrap();
             };
             tokio::join!(opening, answering);

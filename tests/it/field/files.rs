@@ -32,8 +32,7 @@ frwapcnU3jk484j44pRWK0F16KmZZkvJ9Af8hdyVA14Hvnm2haX7QVS6c+AXawwO
 
 /// The bytes of a block in PEM.
 pub(crate) fn der(pem: &str) -> Vec<u8> {
-    let lines = pem.lines().filter(|line| !line.starts_with('-'));
-    let digits: String = lines.collect();
+    let digits: String = pem.lines().filter(|line| !line.starts_with('-')).collect();
     STANDARD.decode(digits).unwrap()
 }
 
@@ -239,8 +238,7 @@ proptest::proptest! {
 fn a_directory_that_cannot_be_synced_is_named() {
     let (dir, files) = (private_dir(), FaultyFiles::default());
     files.fail_directory_syncs(true);
-    let entropy = SeededEntropy::default();
-    let refused = DataDir::open_on(&files.tuning().files, dir.path(), &entropy);
+    let refused = DataDir::open_on(&files.tuning().files, dir.path(), &SeededEntropy::default());
     let told = format!("the directory {} cannot be synced: ", dir.path().display());
     let refused = refused.unwrap_err().to_string();
     assert!(refused.contains(&told), "{refused}");

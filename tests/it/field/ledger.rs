@@ -32,7 +32,6 @@ fn asked(name: &str, body: &str) -> SignUp {
     }
 }
 
-/// What is due, at most so many.
 async fn take(opened: &Opened, channel: Channel, most: usize, now: Timestamp) -> Vec<Delivery> {
     let turn = Turn::default();
     let due = opened.store.take_due(channel, most, &turn, now).await;

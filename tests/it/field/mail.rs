@@ -66,8 +66,7 @@ async fn sent(
     let sender = sender(relay.address, security, password);
     let letter = letter("Hello", ".\r\n.text", "<p>");
     let message = sender.write(&letter).unwrap();
-    let result = sender.send(&letter.to, &message).await;
-    (result, relay.received())
+    (sender.send(&letter.to, &message).await, relay.received())
 }
 
 fn letter(subject: &str, text: &str, html: &str) -> Letter {

@@ -231,8 +231,7 @@ async fn interim_responses_are_skipped_until_the_deadline() {
 async fn a_model_without_the_role_system_gets_its_prompt_in_the_question_from_then_on() {
     let refused = r#"{"error":{"message":"System role not supported"}}"#;
     let refused = Script::response("400 X\r\n", refused);
-    let hi = Script::response(STREAM, pieces(&["Hi"]));
-    let peer = Provider::start([refused, hi]).await;
+    let peer = Provider::start([refused, Script::response(STREAM, pieces(&["Hi"]))]).await;
     let model = client(settings_at(&peer.url("/v1")));
     let said = conversation(&[
         (Role::User, "first"),

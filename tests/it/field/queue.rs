@@ -110,8 +110,7 @@ async fn queued(app: &TestApp) -> BTreeMap<String, Delivery> {
 }
 
 async fn contact(app: &TestApp, name: &str) -> Contact {
-    let email = format!("{name}@example.com");
-    app.contact(&email).await.unwrap()
+    app.contact(&format!("{name}@example.com")).await.unwrap()
 }
 
 async fn status(app: &TestApp) -> Value {

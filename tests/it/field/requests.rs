@@ -195,8 +195,7 @@ async fn a_list_in_several_lines_is_one_list() {
     assert_eq!(reply.header("content-language"), Some("de"));
     let page = app.send(docs()).await;
     let etag = page.header("etag").unwrap();
-    let tags = [&b"\"\xff\", \"a\""[..], etag.as_bytes()];
-    let again = docs().headers("if-none-match", &tags);
+    let again = docs().headers("if-none-match", &[&b"\"\xff\", \"a\""[..], etag.as_bytes()]);
     app.expect("304", again).await;
     // The last proxy's line is the second one.
     let hops = ["198.51.100.1", "203.0.113.1, 192.0.2.7"];

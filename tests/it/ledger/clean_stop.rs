@@ -103,8 +103,7 @@ async fn all_bad_lines_are_counted() {
         (vec![3, 7, 51], "(3 lines are bad)"),
         ((3..40).collect(), "(37 lines are bad)"),
     ] {
-        let bytes = with_bad(&lines);
-        check_refused(&house, &bytes, 3);
+        check_refused(&house, &with_bad(&lines), 3);
         check_verified(&house, 3);
         let refusal = house.refusal();
         assert!(refusal.contains(words), "{refusal}");

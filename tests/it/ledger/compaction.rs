@@ -54,7 +54,6 @@ async fn issue(opened: &Opened, seed: u8, lifetime_ms: u64) -> KeyRecord {
     record
 }
 
-/// Lines behind the head.
 fn lines(house: &House) -> usize {
     house.ledger_text().lines().count() - 1
 }
@@ -289,8 +288,7 @@ async fn what_happens_while_a_generation_is_copied_is_in_it() {
 
 #[tokio::test]
 async fn a_stop_ends_a_compaction() {
-    let names = (0..100).map(|number| format!("x{number}"));
-    let (house, files, opened) = faulty(names).await;
+    let (house, files, opened) = faulty((0..100).map(|number| format!("x{number}"))).await;
     let (compaction, released) = files.hold_compaction(&opened).await;
     let store = Arc::clone(&opened.store);
     let closing = spawn_blocking(move || store.close());

@@ -62,8 +62,7 @@ async fn any_changed_byte_before_the_last_batch_is_refused_with_its_line() {
         for position in 0..=last {
             let mut bytes = whole.clone().into_bytes();
             bytes[position] ^= 1;
-            let line = 1 + whole[..position].matches('\n').count();
-            check_refused(&house, &bytes, line);
+            check_refused(&house, &bytes, 1 + whole[..position].matches('\n').count());
         }
     }
 }

@@ -18,7 +18,6 @@ pub(super) fn delivery(number: u64) -> Delivery {
     Delivery::new(DeliveryId::new(kind, &token, at), kind, None, body, at)
 }
 
-/// What is due, at most so many.
 async fn take(store: &dyn DeliveryQueue, most: usize) -> Vec<Delivery> {
     let due = store.take_due(CHANNEL, most, &Turn::default(), LATER).await;
     due.unwrap()

@@ -142,7 +142,6 @@ fn all_that_a_service_leaves_is_an_entry_of_the_directory() {
     }
 }
 
-/// The names in a directory.
 fn contents_of(path: &Path) -> Vec<String> {
     let entries = fs::read_dir(path).unwrap();
     let name = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name();

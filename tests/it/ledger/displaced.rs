@@ -161,8 +161,7 @@ fn check_end(program: Program) {
     let last = log.lines().last().unwrap();
     let is_told = last.starts_with("error: ") && last.contains("put back");
     assert!(is_told, "{log}");
-    let errors = log.matches("ERROR").count();
-    assert_eq!(errors, 1, "{log}");
+    assert_eq!(log.matches("ERROR").count(), 1, "{log}");
     assert!(!log.contains("example.com"), "{log}");
 }
 

@@ -81,8 +81,7 @@ async fn what_a_killed_erasure_left_of_a_forgotten_address_goes_at_the_start() {
     assert_eq!(house.kept(), None);
     // Nor when the ledger was damaged meanwhile: what the repair keeps goes, too.
     opened.stop();
-    let damaged = text.replacen("ada@", "adb@", 1);
-    house.write_ledger(damaged.as_bytes());
+    house.write_ledger(text.replacen("ada@", "adb@", 1).as_bytes());
     fs::remove_file(house.file("mark")).unwrap();
     house.refusal();
     house.repair();

@@ -50,7 +50,6 @@ async fn a_ledger_is_verified_beside_a_running_service_and_left_as_it_is() {
     assert_eq!((report.entries, report.contacts), (7, 5));
 }
 
-/// Repairs the ledger in this directory.
 fn repair(path: &Path) -> Result<Option<LedgerRepair>, OpenError> {
     repair_ledger(&(Arc::new(SystemFiles) as Arc<dyn Files>), path)
 }

@@ -165,11 +165,10 @@ impl Disk {
             Some(left) => *left -= 1,
             None => return operation(self),
         }
-        let done = operation(self);
         if self.operations_left == Some(0) {
             return Err(no_power());
         }
-        done
+        operation(self)
     }
 
     /// The file that is there. If nothing was done to it yet, all of it is certain.

@@ -12,7 +12,6 @@ use crate::fixtures::{House, copy_dir};
 pub(crate) struct Snapshots {
     source: PathBuf,
     copies: TempDir,
-    /// How many there are.
     count: AtomicUsize,
 }
 
@@ -25,7 +24,6 @@ impl Snapshots {
         }
     }
 
-    /// How many copies there are.
     pub(crate) fn count(&self) -> usize {
         self.count.load(Ordering::SeqCst)
     }

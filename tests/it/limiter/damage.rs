@@ -41,8 +41,7 @@ async fn damaged_windows_are_removed_and_the_service_starts_empty() {
 #[tokio::test]
 async fn no_damage_to_the_file_stops_the_start() {
     let data = Data::stopped(0..2000).await;
-    let file = data.windows().join("db");
-    let whole = fs::read(&file).unwrap();
+    let whole = fs::read(data.windows().join("db")).unwrap();
     let check = async |bytes: &[u8]| {
         let copy = data.as_if_killed();
         fs::write(copy.windows().join("db"), bytes).unwrap();

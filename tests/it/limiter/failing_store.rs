@@ -164,8 +164,7 @@ async fn a_reset_is_written_once_before_it_is_answered_and_fails_if_it_cannot_be
     limiter.tick(START);
     for round in 0..2 {
         for host in 0..3 {
-            let by_ip = charge(PolicyName::Ip, QUOTA, host);
-            assert!(is_admitted(&limiter, &[by_ip], START).await);
+            assert!(is_admitted(&limiter, &[charge(PolicyName::Ip, QUOTA, host)], START).await);
         }
         limiter.tick(START);
         assert_eq!((writes(), store.count()), (2 * round + 1, 3));

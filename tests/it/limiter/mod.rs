@@ -22,7 +22,6 @@ const QUOTA: &str = "3/60s";
 /// More ticks than a sweep of the whole table takes, and until a store that failed is tried again.
 const TICKS_PER_SWEEP: usize = 100;
 
-/// A data directory.
 struct Data(TempDir);
 
 impl Data {

@@ -57,8 +57,7 @@ async fn a_reset_survives_a_stop_and_a_kill() {
     admit_each(&limiter, QUOTA, 0..500).await;
     limiter.tick(START);
     assert_eq!(limiter.stored(), 500);
-    let one = WindowSet::Window(by_ip(7).key);
-    assert_eq!(limiter.reset(one).await, Ok(1));
+    assert_eq!(limiter.reset(WindowSet::Window(by_ip(7).key)).await, Ok(1));
     let killed = data.as_if_killed().open(QUOTA, START);
     assert_eq!(killed.windows(), 499);
     assert_eq!(counted(&killed, by_ip(7), START).await, 0);
@@ -222,10 +221,7 @@ async fn admissions_in_the_future_are_clamped_at_the_start() {
 async fn its_own_thread_writes_without_being_told() {
     let data = Data::new();
     let clock = Arc::new(ManualClock::new(START));
-    let open = || {
-        let policies = policies(QUOTA);
-        SledRateLimiter::open(&data.windows(), &policies, clock.clone()).unwrap()
-    };
+    let open = || SledRateLimiter::open(&data.windows(), &policies(QUOTA), clock.clone()).unwrap();
     let limiter = open();
     let charged = charge(PolicyName::Ip, QUOTA, 1);
     admit_each(&limiter, QUOTA, [1]).await;

@@ -200,8 +200,7 @@ async fn a_silent_relay_is_given_up_after_a_minute_and_with_a_message_after_ten(
 
 #[tokio::test]
 async fn a_relay_that_takes_almost_ten_minutes_for_a_message_has_it_once() {
-    let late = Then::Late(Duration::from_secs(599));
-    let script = Script::saying(".", b"250 ok\r\n", late);
+    let script = Script::saying(".", b"250 ok\r\n", Then::Late(Duration::from_secs(599)));
     let (sent, received) = sent_to_silent(script).await;
     assert_eq!(sent, Ok(()));
     assert_eq!(received.messages.len(), 1, "{received:?}");

@@ -16,7 +16,6 @@ use self::Then::{GoOn, Hold, Late, Repeat};
 /// The log-in that it accepts: ada, with the password hunter2.
 const LOGIN: &str = "AGFkYQBodW50ZXIy";
 
-/// How it speaks.
 #[derive(Clone, Default)]
 pub(crate) struct Script {
     /// TLS from the first byte.
@@ -97,12 +96,10 @@ impl Relay {
         }
     }
 
-    /// Whether it has received the command after which it is silent.
     pub(crate) fn is_silent(&self) -> bool {
         self.received.lock().unwrap().is_silent
     }
 
-    /// Everything it was sent so far.
     pub(crate) fn received(&self) -> Received {
         std::mem::take(&mut *self.received.lock().unwrap())
     }
@@ -190,7 +187,6 @@ async fn converse(
     }
 }
 
-/// The next command.
 async fn line(wire: &mut BufReader<impl Wire>, received: &Mutex<Received>) -> io::Result<String> {
     let mut line = Vec::new();
     if wire.read_until(b'\n', &mut line).await? == 0 {

@@ -29,8 +29,7 @@ fn tool(path: &str) -> Option<&'static str> {
 /// The problem of a tool that was called with bad arguments, without its instance.
 async fn complaint(app: &TestApp, tool: &str, arguments: &str) -> Value {
     let reply = app.send(call_raw(tool, arguments)).await;
-    let words = failure(&reply);
-    let mut problem: Value = serde_json::from_str(&words).unwrap();
+    let mut problem: Value = serde_json::from_str(&failure(&reply)).unwrap();
     assert_eq!(problem["code"], "validation_failed");
     let id = reply.header("x-request-id").unwrap();
     assert_eq!(problem["instance"].take(), format!("urn:uuid:{id}"));

@@ -71,8 +71,7 @@ async fn bodies_are_json_and_bounded() {
     app.expect("413 payload_too_large", large).await;
     // The longest conversation allowed, every character an escape.
     let content = "\\ud83d\\ude00".repeat(2000);
-    let message = format!(r#"{{"role":"user","content":"{content}"}}"#);
-    let messages = vec![message; 12].join(",");
+    let messages = vec![format!(r#"{{"role":"user","content":"{content}"}}"#); 12].join(",");
     let longest = format!(r#"{{"messages":[{messages}]}}"#);
     let longest = call_raw("ask_assistant", &longest);
     assert_eq!(app.given(longest).await["used"], 1);

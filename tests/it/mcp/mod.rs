@@ -53,7 +53,6 @@ pub(crate) fn modern(method: &str, mut params: Value) -> Call {
     }
 }
 
-/// The handshake that requests `version`.
 fn initialize(version: &str) -> Call {
     plain("initialize", &client_at(version))
 }
@@ -64,7 +63,6 @@ fn client_at(version: &str) -> Value {
     json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": client })
 }
 
-/// A tool call.
 fn call(tool: &str, arguments: &Value) -> Call {
     let params = json!({ "name": tool, "arguments": arguments });
     plain("tools/call", &params)
@@ -77,19 +75,16 @@ fn call_raw(tool: &str, arguments: &str) -> Call {
     raw(&format!(r#"{{{head},"params":{params}}}"#))
 }
 
-/// The call that asks the assistant.
 pub(crate) fn ask() -> Call {
     let hello = json!({ "messages": [{ "role": "user", "content": "hello" }] });
     call("ask_assistant", &hello)
 }
 
-/// The call that signs an address up.
 pub(crate) fn subscribe() -> Call {
     let ada = json!({ "email": "ada@example.com" });
     call("subscribe_newsletter", &ada)
 }
 
-/// The call that asks for an API key.
 fn mint() -> Call {
     call("create_api_key", &json!({}))
 }
@@ -110,7 +105,6 @@ pub(crate) fn list() -> Call {
     plain("tools/list", &json!({}))
 }
 
-/// The result of a successful request.
 fn result(reply: &Reply) -> Value {
     assert_eq!(reply.status, StatusCode::OK, "{:?}", reply.body);
     assert_eq!(reply.header("content-type"), Some("application/json"));
@@ -148,7 +142,6 @@ fn only_text(result: &Value) -> String {
 }
 
 impl TestApp {
-    /// The result of a request.
     async fn result(&self, call: Call) -> Value {
         result(&self.send(call).await)
     }

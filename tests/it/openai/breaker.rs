@@ -81,7 +81,6 @@ async fn slow_questions_of_one_visitor_close_the_assistant_to_nobody() {
     assert_eq!(asked_after(8, &model, &upstream).await, before + 5);
 }
 
-/// Asks `times` times; returns how often the upstream was asked in all.
 async fn asked_after(times: usize, model: &OpenAiModelClient, upstream: &Upstream) -> usize {
     for _ in 0..times {
         model.reply(&question(), None).await.unwrap_err();
@@ -119,8 +118,7 @@ async fn an_upstream_that_asks_to_be_left_alone_is_for_so_long_and_no_longer_tha
             continue;
         }
         assert_eq!(asked_after(3, &model, &upstream).await, 1, "{retry_after}");
-        let pause = Duration::from_secs(pause);
-        tokio::time::advance(pause - Duration::from_secs(1)).await;
+        tokio::time::advance(Duration::from_secs(pause) - Duration::from_secs(1)).await;
         assert_eq!(asked_after(1, &model, &upstream).await, 1, "{retry_after}");
         tokio::time::advance(Duration::from_secs(1)).await;
         assert_eq!(asked_after(1, &model, &upstream).await, 2, "{retry_after}");
@@ -157,8 +155,7 @@ async fn the_first_byte_of_an_answer_ends_the_trial() {
         let asked = Arc::clone(&model);
         let trial = tokio::spawn(async move {
             let sink = MemoryAnswerSink::default();
-            let sink = is_streamed.then_some(&sink as &dyn AnswerSink);
-            text(&*asked, sink).await
+            text(&*asked, is_streamed.then_some(&sink as &dyn AnswerSink)).await
         });
         let mut answer = Err(ModelError::Abandoned(SinkClosed));
         for _ in 0..100_000 {

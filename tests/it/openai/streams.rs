@@ -61,8 +61,7 @@ async fn every_stream_that_is_an_answer() {
 async fn every_stream_that_is_none() {
     let stream = |body: String| Script::new(200, "text/event-stream", body);
     let long = stream("data:".to_owned() + &"x".repeat(2 << 20));
-    let comment = format!(":{}\n", "x".repeat(1022));
-    let endless = stream(comment.repeat(9 << 10));
+    let endless = stream(format!(":{}\n", "x".repeat(1022)).repeat(9 << 10));
     let filtered = chunk(&json!({}), Some("content_filter"));
     let failed = r#"{"message": "secret", "type": "server_error"}"#;
     let filtered = Script::stream([filtered, done()]);
@@ -125,8 +124,7 @@ async fn read(model: &dyn ModelClient) -> (Vec<String>, Result<String, ModelErro
 #[tokio::test]
 async fn the_first_answer_is_streamed_as_it_comes() {
     for finish in ["stop", "length"] {
-        let end = chunk(&json!({}), Some(finish));
-        let script = Script::stream([piece("One "), piece("two"), end]);
+        let script = Script::stream([piece("One "), piece("two"), chunk(&json!({}), Some(finish))]);
         let upstream = Upstream::start([script]).await;
         let model = client(settings(&upstream));
         for _ in 0..2 {

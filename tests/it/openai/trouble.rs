@@ -209,8 +209,7 @@ async fn past_the_deadline_what_has_come_is_read_no_further() {
     let event = |text| format!("data: {}\n\n", piece(text));
     let at_once = event("One ") + &event("two ") + &event("three");
     // More than is read at once.
-    let comment = format!(":{}\n", "x".repeat(1 << 18));
-    let piecewise = event("One ") + &comment + "data: [DONE]\n\n";
+    let piecewise = event("One ") + &format!(":{}\n", "x".repeat(1 << 18)) + "data: [DONE]\n\n";
     for body in [at_once, piecewise] {
         let upstream = Upstream::start([Script::new(200, "text/event-stream", body)]).await;
         let model = client(settings(&upstream));

@@ -54,7 +54,6 @@ pub(crate) fn chunk(delta: &Value, finish: Option<&str>) -> String {
     json!({"object": "chat.completion.chunk", "choices": [choice]}).to_string()
 }
 
-/// A stream's chunk with this text.
 pub(crate) fn piece(text: &str) -> String {
     chunk(&json!({"content": text}), None)
 }

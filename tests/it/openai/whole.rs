@@ -111,8 +111,7 @@ async fn check(script: Script, kind: &str, text: &str) {
     let upstream = Upstream::start([script]).await;
     let reply = app(&upstream).send(ask()).await;
     let model = client(settings(&upstream));
-    let outcome = super::text(&*model, None).await;
-    check_outcome(&outcome, kind, text, &about);
+    check_outcome(&super::text(&*model, None).await, kind, text, &about);
     if kind == "answer" {
         assert_eq!(reply.status, StatusCode::OK, "{about}");
         assert_eq!(reply.json()["message"], text, "{about}");

@@ -262,8 +262,7 @@ async fn respond(app: &TestApp, operation: &Described, body: Faulty) -> Reply {
     let peer = VISITOR.parse().unwrap();
     let peer = app.service.peer(peer);
     let responding = app.service.respond(&peer, Instant::now(), request);
-    let response = responding.await.unwrap();
-    let (parts, body) = response.into_parts();
+    let (parts, body) = responding.await.unwrap().into_parts();
     Reply {
         status: parts.status,
         headers: parts.headers,

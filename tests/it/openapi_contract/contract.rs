@@ -44,7 +44,6 @@ pub(crate) struct Contract {
     oauth_problem: Validator,
 }
 
-/// One operation.
 pub(crate) struct Described {
     pub(crate) method: Method,
     pub(crate) path: String,
@@ -52,7 +51,6 @@ pub(crate) struct Described {
     responses: BTreeMap<u16, Response>,
 }
 
-/// One of its answers.
 struct Response {
     headers: BTreeMap<String, Header>,
     /// By media type.
@@ -205,7 +203,6 @@ impl Described {
         &content["application/problem+json"]["examples"][code]["value"]
     }
 
-    /// The names of the headers that an answer may have.
     pub(crate) fn headers(&self, status: u16) -> Vec<&str> {
         let response = self.responses.get(&status).into_iter();
         let names = response.flat_map(|response| response.headers.keys());
@@ -269,8 +266,7 @@ impl Response {
         let Some(schema) = self.bodies.get(essence) else {
             panic!("{media_type} is not described");
         };
-        let is_encoded = reply.headers.contains_key("content-encoding");
-        if is_head || is_encoded || essence == "image/png" {
+        if is_head || reply.headers.contains_key("content-encoding") || essence == "image/png" {
             return;
         }
         let text = std::str::from_utf8(&reply.body).unwrap();

@@ -43,8 +43,7 @@ fn every_body_has_examples_and_they_are_valid() {
 #[test]
 fn every_header_and_parameter_has_a_valid_example() {
     let check = |name: &str, of: &Value| {
-        let schema = closed_validator(&of["schema"]);
-        check_body(&schema, &of["example"]);
+        check_body(&closed_validator(&of["schema"]), &of["example"]);
         assert!(of["description"].as_str().unwrap().len() > 5, "{name}");
     };
     for (name, header) in object(&CONTRACT.document["components"]["headers"]) {
@@ -68,8 +67,7 @@ fn problems_are_shown_as_they_are_sent() {
         let is_oauth = name != full_name;
         let problem = &example["value"];
         for member in ["error", "error_description"] {
-            let is_there = problem.get(member).is_some();
-            assert_eq!(is_there, is_oauth, "{full_name}");
+            assert_eq!(problem.get(member).is_some(), is_oauth, "{full_name}");
         }
         let code = Code::from_name(name).unwrap();
         assert_eq!(problem["code"], name);

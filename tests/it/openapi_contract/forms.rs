@@ -41,8 +41,7 @@ fn yaml_and_json_are_the_same_document_however_they_are_configured() {
 
 #[test]
 fn the_source_is_yaml_before_it_is_filled_in() {
-    let source = read(SOURCE, true);
-    assert_eq!(source["servers"][0]["url"], "{{ base_url }}");
+    assert_eq!(read(SOURCE, true)["servers"][0]["url"], "{{ base_url }}");
 }
 
 /// Whether a reader of YAML 1.1 takes a plain scalar for something other than a text: a boolean, a
@@ -57,8 +56,7 @@ fn is_taken_for_something_else(text: &str) -> bool {
     let mut begin = text.chars().take(8);
     let is_date =
         text.len() >= 8 && text.starts_with(is_digit) && begin.all(|c| is_digit(c) || c == '-');
-    let is_word = WORDS.split(' ').any(|word| word == text.to_lowercase());
-    is_word || is_number || is_date
+    WORDS.split(' ').any(|word| word == text.to_lowercase()) || is_number || is_date
 }
 
 /// Every text of the document, keys included.

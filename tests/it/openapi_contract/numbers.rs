@@ -58,7 +58,6 @@ fn only_what_refuses_unknown_members_is_closed() {
     assert_eq!(closed.join(" "), expected);
 }
 
-/// The rows of the table of limits: policy and quota.
 fn limits(facts: &SiteFacts) -> Vec<(String, String)> {
     let document = document(facts);
     let text = document["info"]["description"].as_str().unwrap();

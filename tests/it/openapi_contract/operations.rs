@@ -14,7 +14,6 @@ use crate::harness::is_described;
 
 use super::contract::{CONTRACT, DOCUMENTS, Described, is_discovery, object};
 
-/// Whether versions mean something there.
 fn is_api(path: &str) -> bool {
     Area::of(path) == Area::Api
 }
@@ -46,8 +45,7 @@ fn what_is_described_is_what_there_is() {
 
 #[test]
 fn an_operation_that_repeats_another_has_its_request_and_responses() {
-    let operations = CONTRACT.operations.iter();
-    let pairs = operations.filter_map(|operation| {
+    let pairs = CONTRACT.operations.iter().filter_map(|operation| {
         let path = operation.value.get("x-same-as")?.as_str()?;
         Some((operation, CONTRACT.find(&operation.method, path).unwrap()))
     });

@@ -155,8 +155,7 @@ async fn of_a_thousand_terms_in_every_turn_the_first_40_are_read() {
     let own = passages.iter_mut().find(|passage| passage.is_own).unwrap();
     own.text.clone_from(&text);
     let model = PassageModelClient::new(&passages, &site.assistant_texts);
-    let turns = [(Role::User, question.as_str()); 12];
-    let reply = reply(&model, &turns).await;
+    let reply = reply(&model, &[(Role::User, question.as_str()); 12]).await;
     assert!(reply.contains(text.trim_end()), "{reply}");
 }
 

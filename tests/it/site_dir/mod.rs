@@ -40,8 +40,7 @@ fn render(files: &[(&str, &str)]) -> Result<Site, String> {
     let files: Vec<_> = files.iter().map(|(name, text)| file(name, text)).collect();
     let mut facts = facts();
     facts.settings.opt_in_ms = Some(DAY_MS);
-    let site = Site::render(&facts, &problem::PAGES, &files, &images());
-    site.map_err(|error| error.to_string())
+    Site::render(&facts, &problem::PAGES, &files, &images()).map_err(|error| error.to_string())
 }
 
 /// 32 pixels wide and 16 high.
@@ -130,8 +129,7 @@ async fn the_assistant_knows_the_operators_pages() {
     assert!(reply.contains("from 7 to 16"), "{reply}");
     let link = "More: [About us](http://127.0.0.1:8080/about#opening-hours)";
     assert!(reply.ends_with(link), "{reply}");
-    let prompt = page_prompt("Landing API", &site.passages);
-    assert!(prompt.contains("We sell cranes"));
+    assert!(page_prompt("Landing API", &site.passages).contains("We sell cranes"));
 }
 
 /// A file's name and text, and where what of it is read.
@@ -177,8 +175,7 @@ async fn what_the_assistant_is_told_follows_a_replaced_page() {
     let urls: Vec<_> = short.iter().map(|passage| &*passage.url).collect();
     let guide = "http://127.0.0.1:8080/docs";
     assert_eq!(urls, [guide, &format!("{guide}#only-this")]);
-    let no_guide = ("guide.md", "# Nothing at all");
-    assert_eq!(passages(&[no_guide, no_help]), []);
+    assert_eq!(passages(&[("guide.md", "# Nothing at all"), no_help]), []);
 }
 
 #[tokio::test]
@@ -266,8 +263,7 @@ fn the_imprint_alone_adds_no_language() {
 
 #[tokio::test]
 async fn a_site_in_two_languages_is_in_that_of_its_plain_names_for_all_others() {
-    let french = ("zeiten.fr.md", "# Horaires\n");
-    let app = app(&[BAKERY[0], BAKERY[1], french]);
+    let app = app(&[BAKERY[0], BAKERY[1], ("zeiten.fr.md", "# Horaires\n")]);
     for (accepted, tag, title) in [
         ("en", "de", "Zeiten</h1>"),
         ("de", "de", "Zeiten</h1>"),

@@ -29,8 +29,7 @@ const SHOPS: [(&str, &str, usize); 4] = [
 /// The site with the pages of that folder.
 pub(super) fn shop(name: &str) -> Site {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/questions");
-    let entries = fs::read_dir(folder.join(name)).unwrap();
-    let files = entries.map(|entry| {
+    let files = fs::read_dir(folder.join(name)).unwrap().map(|entry| {
         let entry = entry.unwrap();
         let name = entry.file_name().into_string().unwrap();
         (name, fs::read_to_string(entry.path()).unwrap())

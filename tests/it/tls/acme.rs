@@ -191,8 +191,7 @@ fn an_authority_that_is_away_is_asked_once_over_ten_restarts_and_the_reason_is_t
     assert!(told.contains("the authority cannot be reached: "), "{told}");
     // No certificate: nobody is served, and nobody hangs.
     let config = authority.client(BOTH, &[]);
-    let name = ServerName::try_from(NAME).unwrap();
-    let mut client = ClientConnection::new(config, name).unwrap();
+    let mut client = ClientConnection::new(config, ServerName::try_from(NAME).unwrap()).unwrap();
     let mut stream = std::net::TcpStream::connect(&program.address).unwrap();
     assert!(client.complete_io(&mut stream).is_err());
     let shown = Ran::of(landing_api(&["status", "--data-dir"]).arg(dir.path())).done();
@@ -206,8 +205,7 @@ fn an_authority_that_is_away_is_asked_once_over_ten_restarts_and_the_reason_is_t
         let log = program.stopped();
         assert!(!log.contains("ordering a certificate"), "{log}");
     }
-    let listener = asked.join().unwrap();
-    assert!(listener.accept().is_err(), "asked again");
+    assert!(asked.join().unwrap().accept().is_err(), "asked again");
     let mut check = landing_api(&["check", "--listen=127.0.0.1:0", "--data-dir"]);
     let check = check.arg(dir.path()).args(flags(&directory));
     let checked = Ran::of(check.env("SSL_CERT_FILE", &root));
@@ -258,8 +256,7 @@ async fn an_authority_behind_a_proxy_that_fails_is_not_taken_for_another_service
     let dir = private_dir();
     let acme = ordered_from(&scripted, &dir.path().join("tls"), &[NAME]);
     let why = acme.order(day("2026-01-01")).await.unwrap_err();
-    let told = "the authority responded with 502 Bad Gateway";
-    assert_eq!(why, told);
+    assert_eq!(why, "the authority responded with 502 Bad Gateway");
 }
 
 #[tokio::test]
@@ -333,8 +330,7 @@ async fn an_authority_that_nobody_vouches_for_learns_nothing() {
     let scripted = ScriptedAuthority::refusing(&Authority::new(), "caa").await;
     let dir = private_dir();
     let stranger = Roots::of([Authority::new().root]);
-    let settings = settings(dir.path(), &[NAME], &scripted.url, stranger);
-    let acme = AcmeClient::open(settings).unwrap();
+    let acme = AcmeClient::open(settings(dir.path(), &[NAME], &scripted.url, stranger)).unwrap();
     let why = acme.order(day("2026-01-01")).await.unwrap_err();
     assert!(
         why.starts_with("the authority cannot be reached: "),

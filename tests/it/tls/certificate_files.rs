@@ -71,9 +71,8 @@ fn files_that_do_not_make_a_certificate_are_named_with_the_reason() {
     ];
     let check = |flag: &str, path: &Path, told: &str| {
         let line = complaint(&pair);
-        let told_of = format!("{flag}: {}: ", path.display());
         assert!(
-            line.starts_with(&told_of) && line.contains(told),
+            line.starts_with(&format!("{flag}: {}: ", path.display())) && line.contains(told),
             "{told}: {line}"
         );
         assert!(!line.contains("MI") && !line.contains("BEGIN"), "{line}");

@@ -36,7 +36,6 @@ async fn server(authority: &Authority) -> Server {
 }
 
 impl Server {
-    /// A handshake with the server from this address.
     async fn shake(&self, address: &str, config: &Arc<ClientConfig>) -> std::io::Result<Client> {
         let stream = self.connect_from(address).await.0.into_inner();
         let connector = TlsConnector::from(Arc::clone(config));

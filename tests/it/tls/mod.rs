@@ -23,7 +23,6 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion
 pub(crate) const NAME: &str = "landing.example";
 const BOTH: &[&SupportedProtocolVersion] = &[&TLS13, &TLS12];
 
-/// An authority with a directory for the files of certificates.
 pub(crate) struct Authority {
     pub(crate) dir: TempDir,
     pub(crate) root: CertificateDer<'static>,

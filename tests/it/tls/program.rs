@@ -39,10 +39,8 @@ fn check(data: &Path, pair: &Pair) -> Ran {
     Ran::of(check.arg(data).args(pair.flags()))
 }
 
-/// What the running program says of itself.
 pub(super) fn status(dir: &Path) -> Value {
-    let words = ["status", "--json", "--data-dir"];
-    Ran::of(landing_api(&words).arg(dir)).json()["service"].clone()
+    Ran::of(landing_api(&["status", "--json", "--data-dir"]).arg(dir)).json()["service"].clone()
 }
 
 /// Asks until it is so.

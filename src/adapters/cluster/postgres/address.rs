@@ -176,11 +176,9 @@ mod tests {
         }
         for host in ["localhost", "127.0.0.1", "[::1]"] {
             assert!(!parse(&format!("postgres://ada@{host}/base")).may_use_tls());
-            let asked = format!("postgres://ada@{host}/base?sslmode=require");
-            assert!(parse(&asked).may_use_tls());
+            assert!(parse(&format!("postgres://ada@{host}/base?sslmode=require")).may_use_tls());
         }
-        let socket = parse("postgres://ada@%2Frun%2Fpostgresql/base");
-        assert!(!socket.may_use_tls());
+        assert!(!parse("postgres://ada@%2Frun%2Fpostgresql/base").may_use_tls());
         assert!(parse("postgres://ada@localhost,one/base").may_use_tls());
     }
 

@@ -354,8 +354,7 @@ mod tests {
             ("rateLimited", "refused as rateLimited"),
         ] {
             let problem = json!({"type": format!("{TYPES}{kind}"), "detail": "because\n\u{1b}[1m"});
-            let error = Error::Api(serde_json::from_value(problem).unwrap());
-            let told = Refusal::from(error).words;
+            let told = Refusal::from(Error::Api(serde_json::from_value(problem).unwrap())).words;
             assert!(told.starts_with("the order: "), "{told}");
             assert!(told.contains(words), "{kind}: {told}");
             assert!(told.ends_with("(the authority: because [1m)"), "{told}");
@@ -363,12 +362,11 @@ mod tests {
         let long = "x".repeat(1000);
         let words = told("api.example", Some(&long), Some(&long), None);
         assert!(words.len() < 600, "{words}");
-        let cause = Some("it has an AAAA record".to_owned());
         let words = told(
             "api.example",
             Some("urn:ietf:params:acme:error:tls"),
             None,
-            cause,
+            Some("it has an AAAA record".to_owned()),
         );
         let expected = "api.example: it has an AAAA record (the authority: no reason is given)";
         assert_eq!(words, expected);
