@@ -14,16 +14,15 @@ use landing_api::domain::time::Timestamp;
 use landing_api::ports::{ContactStore, ContactStream, REFUSED_MS, StoreError};
 
 use super::delivery_queue::Deliveries;
-use super::fault::Fault;
+use super::fault::Faulty;
 use super::{lock, pages};
 
 /// Contacts in a map. It can be set to fail.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryContactStore {
-    pub(super) contacts: Mutex<Contacts>,
+    pub(super) contacts: Faulty<Contacts>,
     pub(super) deliveries: Deliveries,
-    pub(super) fault: Fault,
-    keep_fault: Fault,
+    keep_fault: Faulty<()>,
     /// How another request answers just before the next confirmation.
     other_answer: Mutex<Option<&'static str>>,
 }
@@ -72,12 +71,12 @@ impl Contacts {
 impl MemoryContactStore {
     /// From now on every call fails with `failure`, or works again.
     pub(crate) fn fail_with(&self, failure: Option<StoreError>) {
-        self.fault.set(failure);
+        self.contacts.fail_with(failure);
     }
 
     /// The same of [`ContactStore::sign_up`] alone.
     pub(crate) fn fail_to_keep(&self, failure: Option<StoreError>) {
-        self.keep_fault.set(failure);
+        self.keep_fault.fail_with(failure);
     }
 
     /// Just before the next confirmation, another request confirms or refuses.
@@ -86,7 +85,7 @@ impl MemoryContactStore {
     }
 
     pub(crate) fn len(&self) -> usize {
-        lock(&self.contacts).kept.len()
+        self.contacts.kept().kept.len()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -97,9 +96,8 @@ impl MemoryContactStore {
 #[async_trait]
 impl ContactStore for MemoryContactStore {
     async fn sign_up(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
-        self.fault.check()?;
-        self.keep_fault.check()?;
-        let mut contacts = lock(&self.contacts);
+        let mut contacts = self.contacts.get()?;
+        self.keep_fault.fault()?;
         let refused_at = contacts.refused.get(sign_up.email.as_str());
         let is_refused = refused_at.is_some_and(|at| sign_up.consent.at < at.plus_ms(REFUSED_MS));
         let is_due = |it: &Delivery| !(is_refused && it.kind.channel() == Channel::Mail);
@@ -118,14 +116,12 @@ impl ContactStore for MemoryContactStore {
     }
 
     async fn find(&self, email: &EmailAddress) -> Result<Option<Contact>, StoreError> {
-        self.fault.check()?;
-        let found = lock(&self.contacts).kept.get(email.as_str()).cloned();
+        let found = self.contacts.get()?.kept.get(email.as_str()).cloned();
         Ok(found.map(|(_, contact)| contact))
     }
 
     async fn find_by_token(&self, token: &LeaveToken) -> Result<Option<Contact>, StoreError> {
-        self.fault.check()?;
-        Ok(lock(&self.contacts).with_token(token).cloned())
+        Ok(self.contacts.get()?.with_token(token).cloned())
     }
 
     async fn leave(
@@ -134,8 +130,7 @@ impl ContactStore for MemoryContactStore {
         notice: Option<Delivery>,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        self.fault.check()?;
-        let mut contacts = lock(&self.contacts);
+        let mut contacts = self.contacts.get()?;
         let Some(contact) = contacts.with_token(token) else {
             return Ok(false);
         };
@@ -148,8 +143,7 @@ impl ContactStore for MemoryContactStore {
     }
 
     async fn consent_text(&self, digest: &TextDigest) -> Result<Option<String>, StoreError> {
-        self.fault.check()?;
-        Ok(lock(&self.contacts).texts.get(digest.as_bytes()).cloned())
+        Ok(self.contacts.get()?.texts.get(digest.as_bytes()).cloned())
     }
 
     async fn confirm(
@@ -159,14 +153,14 @@ impl ContactStore for MemoryContactStore {
         notice: Option<Delivery>,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        self.fault.check()?;
+        self.contacts.fault()?;
         let other_answer = lock(&self.other_answer).take();
         match other_answer {
             Some("refuse") => self.refuse(token, now).await.map(drop)?,
             Some(_) => self.confirm(token, None, None, now).await.map(drop)?,
             None => {}
         }
-        let mut contacts = lock(&self.contacts);
+        let mut contacts = self.contacts.get()?;
         let Some(contact) = contacts.with_token(token) else {
             return Ok(false);
         };
@@ -178,8 +172,7 @@ impl ContactStore for MemoryContactStore {
     }
 
     async fn refuse(&self, token: &LeaveToken, now: Timestamp) -> Result<bool, StoreError> {
-        self.fault.check()?;
-        let mut contacts = lock(&self.contacts);
+        let mut contacts = self.contacts.get()?;
         let found = contacts.with_token(token).cloned();
         let is_pending = |it: &Contact| it.status() == ContactStatus::Pending;
         let Some(contact) = found.filter(is_pending) else {
@@ -197,15 +190,14 @@ impl ContactStore for MemoryContactStore {
         email: &EmailAddress,
         now: Timestamp,
     ) -> Result<Option<Timestamp>, StoreError> {
-        self.fault.check()?;
-        let refused_at = lock(&self.contacts).refused.get(email.as_str()).copied();
+        let contacts = self.contacts.get()?;
+        let refused_at = contacts.refused.get(email.as_str());
         let until = refused_at.map(|at| at.plus_ms(REFUSED_MS));
         Ok(until.filter(|until| now < *until))
     }
 
     async fn allow(&self, email: &EmailAddress) -> Result<(), StoreError> {
-        self.fault.check()?;
-        lock(&self.contacts).refused.remove(email.as_str());
+        self.contacts.get()?.refused.remove(email.as_str());
         Ok(())
     }
 
@@ -215,21 +207,19 @@ impl ContactStore for MemoryContactStore {
         is_mailed: bool,
         count: usize,
     ) -> Result<Vec<Contact>, StoreError> {
-        self.fault.check()?;
+        let contacts = self.contacts.get()?;
         let is_overdue = |contact: &Contact| {
             let mail = contact.confirmation.as_ref();
             let has_ended = mail.is_some_and(|mail| mail.mail_ended_at().is_some());
             contact.pending_since().is_some_and(|at| at <= before) && (has_ended || !is_mailed)
         };
-        let contacts = lock(&self.contacts);
         let contacts = contacts.kept.values().map(|(_, contact)| contact);
         let overdue = contacts.filter(|contact| is_overdue(contact));
         Ok(overdue.take(count).cloned().collect())
     }
 
     async fn status_counts(&self) -> Result<StatusCounts, StoreError> {
-        self.fault.check()?;
-        let contacts = lock(&self.contacts);
+        let contacts = self.contacts.get()?;
         let count = |status| {
             let of_status = contacts
                 .kept
@@ -248,8 +238,7 @@ impl ContactStore for MemoryContactStore {
         since: Option<Timestamp>,
         until: Option<Timestamp>,
     ) -> Result<ContactStream, StoreError> {
-        self.fault.check()?;
-        let mut kept: Vec<_> = lock(&self.contacts).kept.values().cloned().collect();
+        let mut kept: Vec<_> = self.contacts.get()?.kept.values().cloned().collect();
         kept.sort_by_key(|(place, _)| *place);
         let contacts = kept.into_iter().map(|(_, contact)| contact);
         Ok(pages(contacts.filter(|contact| {
@@ -263,8 +252,7 @@ impl ContactStore for MemoryContactStore {
         since: Option<Timestamp>,
         until: Option<Timestamp>,
     ) -> Result<u64, StoreError> {
-        self.fault.check()?;
-        let contacts = lock(&self.contacts);
+        let contacts = self.contacts.get()?;
         let instants = contacts.kept.values().map(|(_, it)| it.subscribed_at);
         let within = instants.filter(|at| {
             since.is_none_or(|since| since <= *at) && until.is_none_or(|until| *at < until)
@@ -277,8 +265,7 @@ impl ContactStore for MemoryContactStore {
         rows: Vec<Contact>,
         unforget: bool,
     ) -> Result<Vec<ImportOutcome>, StoreError> {
-        self.fault.check()?;
-        let mut contacts = lock(&self.contacts);
+        let mut contacts = self.contacts.get()?;
         let rows = rows.into_iter();
         Ok(rows.map(|row| contacts.import(row, unforget)).collect())
     }
@@ -288,8 +275,7 @@ impl ContactStore for MemoryContactStore {
         emails: &[EmailAddress],
         _now: Timestamp,
     ) -> Result<Erasure, StoreError> {
-        self.fault.check()?;
-        let mut contacts = lock(&self.contacts);
+        let mut contacts = self.contacts.get()?;
         Ok(Erasure {
             was_known: emails.iter().map(|email| contacts.forget(email)).collect(),
             in_flight: emails.iter().map(|it| self.deliveries.forget(it)).sum(),
@@ -298,8 +284,7 @@ impl ContactStore for MemoryContactStore {
     }
 
     async fn expire(&self, tokens: Vec<LeaveToken>, _now: Timestamp) -> Result<u64, StoreError> {
-        self.fault.check()?;
-        let mut contacts = lock(&self.contacts);
+        let mut contacts = self.contacts.get()?;
         let mut count = 0;
         for token in tokens {
             let Some(contact) = contacts.with_token(&token).filter(|it| it.is_pending()) else {
@@ -316,6 +301,6 @@ impl ContactStore for MemoryContactStore {
     }
 
     fn check(&self) -> Result<(), StoreError> {
-        self.fault.check()
+        self.contacts.fault()
     }
 }

@@ -40,7 +40,7 @@ impl Deliveries {
 #[async_trait]
 impl DeliveryQueue for MemoryContactStore {
     async fn add(&self, deliveries: Vec<Delivery>) -> Result<(), StoreError> {
-        self.fault.check()?;
+        self.contacts.fault()?;
         self.deliveries.add(deliveries);
         Ok(())
     }
@@ -52,7 +52,7 @@ impl DeliveryQueue for MemoryContactStore {
         turn: &Turn,
         now: Timestamp,
     ) -> Result<Vec<Delivery>, StoreError> {
-        self.fault.check()?;
+        self.contacts.fault()?;
         if lock(&self.deliveries.held).contains(&channel) {
             return Ok(Vec::new());
         }
@@ -70,14 +70,8 @@ impl DeliveryQueue for MemoryContactStore {
     }
 
     async fn settle(&self, settled: Settled, now: Timestamp) -> Result<(), StoreError> {
-        self.fault.check()?;
-        let Settled {
-            made,
-            failed,
-            mails,
-        } = settled;
-        let mut contacts = lock(&self.contacts);
-        for (email, outcome) in mails {
+        let mut contacts = self.contacts.get()?;
+        for (email, outcome) in settled.mails {
             if let Some((_, contact)) = contacts.kept.get_mut(email.as_str()) {
                 contact.note_mail(outcome, now);
             }
@@ -85,11 +79,11 @@ impl DeliveryQueue for MemoryContactStore {
         drop(contacts);
         let mut in_flight = lock(&self.deliveries.in_flight);
         let mut kept = lock(&self.deliveries.kept);
-        for id in &made {
+        for id in &settled.made {
             in_flight.remove(id);
         }
-        kept.retain(|it| !made.contains(&it.id));
-        for delivery in failed {
+        kept.retain(|it| !settled.made.contains(&it.id));
+        for delivery in settled.failed {
             in_flight.remove(&delivery.id);
             if let Some(found) = kept.iter_mut().find(|it| it.id == delivery.id) {
                 *found = delivery;
@@ -104,18 +98,18 @@ impl DeliveryQueue for MemoryContactStore {
     }
 
     async fn find(&self, id: DeliveryId) -> Result<Option<Delivery>, StoreError> {
-        self.fault.check()?;
+        self.contacts.fault()?;
         let kept = lock(&self.deliveries.kept);
         Ok(kept.iter().find(|it| it.id == id).cloned())
     }
 
     async fn list(&self) -> Result<PageStream<Delivery>, StoreError> {
-        self.fault.check()?;
+        self.contacts.fault()?;
         Ok(pages(lock(&self.deliveries.kept).clone()))
     }
 
     async fn retry(&self, id: Option<DeliveryId>, now: Timestamp) -> Result<u64, StoreError> {
-        self.fault.check()?;
+        self.contacts.fault()?;
         let mut kept = lock(&self.deliveries.kept);
         let wanted = kept.iter_mut().filter(|it| match id {
             Some(id) => it.id == id,
@@ -125,7 +119,7 @@ impl DeliveryQueue for MemoryContactStore {
     }
 
     async fn drop_one(&self, id: DeliveryId, _now: Timestamp) -> Result<bool, StoreError> {
-        self.fault.check()?;
+        self.contacts.fault()?;
         let mut kept = lock(&self.deliveries.kept);
         let before = kept.len();
         kept.retain(|it| it.id != id);
@@ -133,7 +127,7 @@ impl DeliveryQueue for MemoryContactStore {
     }
 
     async fn drop_dead(&self, now: Timestamp) -> Result<u64, StoreError> {
-        self.fault.check()?;
+        self.contacts.fault()?;
         let mut kept = lock(&self.deliveries.kept);
         let before = kept.len();
         let is_old = |at: Timestamp| at.plus_ms(Delivery::DEAD_KEPT_MS) <= now;
@@ -142,7 +136,7 @@ impl DeliveryQueue for MemoryContactStore {
     }
 
     async fn hold(&self, channel: Channel, is_held: bool) -> Result<(), StoreError> {
-        self.fault.check()?;
+        self.contacts.fault()?;
         let mut held = lock(&self.deliveries.held);
         match is_held {
             true => held.insert(channel),
@@ -152,7 +146,7 @@ impl DeliveryQueue for MemoryContactStore {
     }
 
     async fn standing(&self, channel: Channel) -> Result<QueueStanding, StoreError> {
-        self.fault.check()?;
+        self.contacts.fault()?;
         let kept = lock(&self.deliveries.kept);
         let of_channel = kept.iter().filter(|it| it.kind.channel() == channel);
         let (dead, waiting): (Vec<_>, Vec<_>) = of_channel.partition(|it| it.dead_at.is_some());

@@ -1,21 +1,35 @@
 //! Fault injection.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
 use landing_api::ports::StoreError;
 
 use super::lock;
 
-/// The error that a store should return, if any.
+/// What a store keeps. It can be set to fail.
 #[derive(Debug, Default)]
-pub(super) struct Fault(Mutex<Option<StoreError>>);
+pub(crate) struct Faulty<T> {
+    kept: Mutex<T>,
+    failure: Mutex<Option<StoreError>>,
+}
 
-impl Fault {
-    pub(super) fn set(&self, failure: Option<StoreError>) {
-        *lock(&self.0) = failure;
+impl<T> Faulty<T> {
+    /// From now on every call fails with `failure`, or works again.
+    pub(crate) fn fail_with(&self, failure: Option<StoreError>) {
+        *lock(&self.failure) = failure;
     }
 
-    pub(super) fn check(&self) -> Result<(), StoreError> {
-        lock(&self.0).clone().map_or(Ok(()), Err)
+    pub(super) fn fault(&self) -> Result<(), StoreError> {
+        lock(&self.failure).clone().map_or(Ok(()), Err)
+    }
+
+    /// What is kept, unless calls fail.
+    pub(super) fn get(&self) -> Result<MutexGuard<'_, T>, StoreError> {
+        self.fault().map(|()| self.kept())
+    }
+
+    /// The same whether calls fail or not.
+    pub(super) fn kept(&self) -> MutexGuard<'_, T> {
+        lock(&self.kept)
     }
 }

@@ -10,6 +10,7 @@ mod fault;
 mod key_issuer;
 mod mail_sender;
 mod model_client;
+mod record;
 mod revocation_list;
 mod store_maintenance;
 mod webhook_sender;

@@ -1,29 +1,16 @@
 //! Revocations in a list.
 
-use std::sync::Mutex;
-
 use async_trait::async_trait;
 
 use landing_api::domain::time::Timestamp;
 use landing_api::domain::{Registration, RevokedRegistration};
 use landing_api::ports::{PageStream, RevocationList, StoreError};
 
-use super::fault::Fault;
-use super::{lock, pages};
+use super::fault::Faulty;
+use super::pages;
 
-/// Revocations in the order in which they came, never dropped. It can be set to fail.
-#[derive(Debug, Default)]
-pub(crate) struct MemoryRevocationList {
-    revoked: Mutex<Vec<RevokedRegistration>>,
-    fault: Fault,
-}
-
-impl MemoryRevocationList {
-    /// From now on every call fails with `failure`, or works again.
-    pub(crate) fn fail_with(&self, failure: Option<StoreError>) {
-        self.fault.set(failure);
-    }
-}
+/// Revocations in the order in which they came, never dropped.
+pub(crate) type MemoryRevocationList = Faulty<Vec<RevokedRegistration>>;
 
 #[async_trait]
 impl RevocationList for MemoryRevocationList {
@@ -32,8 +19,7 @@ impl RevocationList for MemoryRevocationList {
         registration: &Registration,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        self.fault.check()?;
-        let mut revoked = lock(&self.revoked);
+        let mut revoked = self.get()?;
         let is_new = revoked.iter().all(|it| it.registration != *registration);
         if is_new {
             revoked.push(RevokedRegistration {
@@ -45,13 +31,11 @@ impl RevocationList for MemoryRevocationList {
     }
 
     async fn is_revoked(&self, registration: &Registration) -> Result<bool, StoreError> {
-        self.fault.check()?;
-        let revoked = lock(&self.revoked);
+        let revoked = self.get()?;
         Ok(revoked.iter().any(|it| it.registration == *registration))
     }
 
     async fn list(&self) -> Result<PageStream<RevokedRegistration>, StoreError> {
-        self.fault.check()?;
-        Ok(pages(lock(&self.revoked).clone()))
+        Ok(pages(self.get()?.clone()))
     }
 }
