@@ -16,12 +16,15 @@
 #![allow(unreachable_pub, reason = "nothing outside reaches a test")]
 
 mod attack;
+#[path = "../it/call.rs"]
+#[allow(dead_code, reason = "no program needs all of it")]
+mod call;
 #[path = "../it/fixtures.rs"]
 #[allow(dead_code, reason = "no program needs all of it")]
 mod fixtures;
 mod fuzz;
 #[path = "../it/harness.rs"]
-#[allow(dead_code, reason = "no program needs all of it")]
+#[allow(dead_code, unused_imports, reason = "no program needs all of it")]
 mod harness;
 #[path = "../it/http2.rs"]
 #[allow(dead_code, unused_imports, reason = "its tests are not built")]

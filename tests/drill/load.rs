@@ -15,7 +15,7 @@ pub(crate) const COUNT: u32 = 60;
 pub(crate) const WINDOW: Duration = Duration::from_secs(2);
 
 /// The network that asks for more than its limit.
-const BUSY: &str = "192.0.2.1";
+const BUSY: &str = "192.0.2.99";
 
 #[derive(Clone, Copy)]
 pub(crate) struct Asked {

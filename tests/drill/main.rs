@@ -17,6 +17,8 @@
     reason = "the tests of engines do more with what both share"
 )]
 
+#[path = "../it/call.rs"]
+mod call;
 #[path = "../engines/client.rs"]
 mod client;
 #[path = "../engines/engine.rs"]

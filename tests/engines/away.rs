@@ -126,7 +126,7 @@ async fn while_the_record_is_down_all_goes_on_that_does_not_need_it() {
     assert_eq!(client.status(address, &asked_with(seen)).await, 200);
 
     postgres.kill();
-    let revocation = Call::form("/agent/auth/revoke", format!("token={unwanted}"));
+    let revocation = Call::revocation(unwanted);
     let sign_up = Call::sign_up("ada@example.com");
     for (call, code, seconds) in [
         (&sign_up, "newsletter_unavailable", 3),

@@ -4,87 +4,17 @@ use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
-use hyper::header::CONTENT_TYPE;
-use hyper::{HeaderMap, Method, Request};
+use hyper::{HeaderMap, Request};
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::{Instant, timeout};
+
+pub(crate) use crate::call::Call;
 
 /// How long a client waits for an answer. Nothing that the service does takes as long.
 const PATIENCE: Duration = Duration::from_secs(15);
-
-const FORWARDED_FOR: &str = "x-forwarded-for";
-
-/// Who asks unless another is named: the tests come from a trusted proxy.
-const SOMEBODY: &str = "192.0.2.200";
-
-#[derive(Clone, Debug)]
-pub(crate) struct Call {
-    method: Method,
-    path: String,
-    headers: Vec<(&'static str, String)>,
-    body: Bytes,
-}
-
-impl Call {
-    pub(crate) fn get(path: &str) -> Self {
-        Self {
-            method: Method::GET,
-            path: path.to_owned(),
-            headers: Vec::new(),
-            body: Bytes::new(),
-        }
-    }
-
-    pub(crate) fn post(path: &str, body: &Value) -> Self {
-        Self {
-            method: Method::POST,
-            body: body.to_string().into(),
-            ..Self::get(path).header(CONTENT_TYPE.as_str(), "application/json")
-        }
-    }
-
-    pub(crate) fn form(path: &str, body: String) -> Self {
-        Self {
-            method: Method::POST,
-            body: body.into(),
-            ..Self::get(path).header(CONTENT_TYPE.as_str(), "application/x-www-form-urlencoded")
-        }
-    }
-
-    pub(crate) fn health() -> Self {
-        Self::get("/api/v1/health")
-    }
-
-    pub(crate) fn mint() -> Self {
-        Self::post("/api/v1/keys", &json!({}))
-    }
-
-    pub(crate) fn sign_up(email: &str) -> Self {
-        Self::post("/api/v1/newsletter", &json!({ "email": email }))
-    }
-
-    pub(crate) fn chat() -> Self {
-        let message = json!({ "role": "user", "content": "What is this?" });
-        Self::post("/api/v1/assistant/chat", &json!({ "messages": [message] }))
-    }
-
-    pub(crate) fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
-        self.headers.push((name, value.into()));
-        self
-    }
-
-    /// As a proxy passes it on for a client with this address.
-    pub(crate) fn from(self, address: &str) -> Self {
-        self.header(FORWARDED_FOR, address)
-    }
-
-    pub(crate) fn bearer(self, credential: &str) -> Self {
-        self.header("authorization", format!("Bearer {credential}"))
-    }
-}
 
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
@@ -135,13 +65,12 @@ impl Client {
     /// Sends a request to `address`, as `IP:PORT`. An error is a request without an answer.
     pub(crate) async fn try_send(&self, address: &str, call: &Call) -> Result<Answer, String> {
         let mut request = Request::builder()
-            .method(call.method.clone())
-            .uri(format!("http://{address}{}", call.path));
-        for (name, value) in &call.headers {
-            request = request.header(*name, value);
-        }
-        if call.headers.iter().all(|(name, _)| *name != FORWARDED_FOR) {
-            request = request.header(FORWARDED_FOR, SOMEBODY);
+            .method(&call.method)
+            .uri(format!("http://{address}{}", call.path))
+            // The tests are a trusted proxy.
+            .header("x-forwarded-for", call.peer.to_string());
+        for (name, value) in call.headers.iter().filter(|(name, _)| name != "host") {
+            request = request.header(name, value.as_slice());
         }
         let request = request.body(Full::new(call.body.clone())).unwrap();
         let sent = Instant::now();

@@ -5,7 +5,6 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use rustix::process::{Pid, Signal};
-use serde_json::json;
 
 use crate::client::{Call, Client};
 use crate::nodes::{Nodes, engines};
@@ -54,7 +53,7 @@ async fn a_node_writes_nothing_to_disk() {
             Call::sign_up(&format!("ada{number}@example.com")),
             Call::chat(),
             Call::mint(),
-            Call::post("/agent/auth", &json!({ "type": "anonymous" })),
+            Call::register(),
             Call::health(),
             Call::get("/"),
         ] {

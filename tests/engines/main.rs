@@ -12,6 +12,9 @@
 #![allow(unreachable_pub, reason = "nothing outside reaches a test")]
 
 mod away;
+#[path = "../it/call.rs"]
+#[allow(dead_code, reason = "the other tests do more with it")]
+mod call;
 mod client;
 mod contracts;
 mod copies;

@@ -5,7 +5,6 @@ use std::fs;
 use std::path::Path;
 
 use rustix::process::Signal;
-use serde_json::json;
 
 use crate::client::{Call, Client, at_once};
 use crate::engine::{Process, until};
@@ -54,15 +53,15 @@ async fn used(address: &str) -> GivenOut {
     .await;
     let client = Client::new();
     let key = async || client.mint(address).await;
-    let register = Call::post("/agent/auth", &json!({ "type": "anonymous" }));
-    let token = async || client.send(address, &register).await.text("access_token");
+    let agent = async || client.send(address, &Call::register()).await;
+    let token = async || agent().await.text("access_token");
     let given_out = GivenOut {
         keys: [key().await, key().await],
         tokens: [token().await, token().await],
         cookie: client.send(address, &Call::chat()).await.cookie(),
     };
     for revoked in [&given_out.keys[1], &given_out.tokens[1]] {
-        let revoke = Call::form("/agent/auth/revoke", format!("token={revoked}"));
+        let revoke = Call::revocation(revoked);
         assert_eq!(client.status(address, &revoke).await, 200);
     }
     given_out

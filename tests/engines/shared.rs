@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use rustix::process::Signal;
-use serde_json::json;
 use tokio::time::Instant;
 
 use crate::client::{Answer, Call, Client, at_once};
@@ -14,18 +13,10 @@ const OTHER: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccd
 
 const CHAT: &str = "/api/v1/assistant/chat";
 
-fn register() -> Call {
-    Call::post("/agent/auth", &json!({ "type": "anonymous" }))
-}
-
 fn exchange(agent: &Answer) -> Call {
     let (id, secret) = (agent.text("client_id"), agent.text("client_secret"));
     let form = format!("grant_type=client_credentials&client_id={id}&client_secret={secret}");
     Call::form("/oauth2/token", form)
-}
-
-fn revoke(credential: &str) -> Call {
-    Call::form("/agent/auth/revoke", format!("token={credential}"))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -50,7 +41,7 @@ async fn what_one_node_gives_out_another_takes() {
     assert_eq!(client.send(there, &turn).await.body["used"], 2);
     assert_eq!(client.send(here, &left).await.body["used"], 2);
 
-    let agent = client.send(here, &register()).await;
+    let agent = client.send(here, &Call::register()).await;
     assert!(is_good(there, &agent.text("access_token")).await);
     let exchanged = client.send(there, &exchange(&agent)).await;
     assert!(is_good(here, &exchanged.text("access_token")).await);
@@ -91,12 +82,15 @@ async fn what_one_node_revokes_another_soon_refuses() {
     let [here, there] = [&nodes.addresses[0], &nodes.addresses[1]];
     let client = Client::new();
     let key = client.mint(here).await;
-    let agent = client.send(here, &register()).await;
+    let agent = client.send(here, &Call::register()).await;
     let token = agent.text("access_token");
     for credential in [&key, &token] {
         let health = Call::health().bearer(credential);
         assert_eq!(client.status(there, &health).await, 200);
-        assert_eq!(client.status(here, &revoke(credential)).await, 200);
+        assert_eq!(
+            client.status(here, &Call::revocation(credential)).await,
+            200
+        );
         let revoked = Instant::now();
         // At once where it was revoked.
         assert_eq!(client.status(here, &health).await, 401);
@@ -129,14 +123,14 @@ async fn what_the_secret_before_made_is_believed_until_that_is_removed() {
     let mut nodes = Nodes::start(2, &urls, &[]);
     let client = Client::new();
     let [here, there] = [nodes.addresses[0].clone(), nodes.addresses[1].clone()];
-    let agent = client.send(&here, &register()).await;
+    let agent = client.send(&here, &Call::register()).await;
     let cookie = client.send(&here, &Call::chat()).await.cookie();
     // First every node believes the next secret, then every node uses it.
     for lines in [[SECRET, OTHER], [OTHER, SECRET]] {
         write_secret(&nodes.secret_file(), &lines);
         nodes.end(1, Signal::TERM);
         nodes.begin(1);
-        let newer = client.send(&there, &register()).await;
+        let newer = client.send(&there, &Call::register()).await;
         for agent in [&agent, &newer] {
             for address in [&here, &there] {
                 let health = Call::health().bearer(&agent.text("access_token"));
@@ -151,7 +145,7 @@ async fn what_the_secret_before_made_is_believed_until_that_is_removed() {
         nodes.end(0, Signal::TERM);
         nodes.begin(0);
     }
-    let newer = client.send(&there, &register()).await;
+    let newer = client.send(&there, &Call::register()).await;
     let migrated = nodes.migrate();
     assert!(migrated.contains(r#""secret_replaced":true"#), "{migrated}");
     write_secret(&nodes.secret_file(), &[OTHER]);

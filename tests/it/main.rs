@@ -21,6 +21,7 @@ mod binary;
 mod blocks;
 mod bodies;
 mod budget;
+mod call;
 mod commands;
 mod compression;
 mod consent;
