@@ -267,26 +267,9 @@ mod tests {
     #[test]
     fn bad_quotas_are_told_the_form() {
         assert!(MALFORMED.contains(&format!(" {},", Quota::COUNT_MAX)));
-        for text in [
-            "",
-            "8",
-            "/15m",
-            "0/15m",
-            "-1/15m",
-            "+1/15m",
-            "1000000001/15m",
-            "99999999999999999999/15m",
-            "8/",
-            "8/15",
-            "8/m",
-            "8/0s",
-            "8/1.5h",
-            "8/15M",
-            "8/367d",
-            "8/99999999999999999999d",
-            "8/15m/1",
-            "8/é",
-        ] {
+        let bad = "|8|/15m|0/15m|-1/15m|+1/15m|1000000001/15m|99999999999999999999/15m|8/|8/15|8/m|8/0s|\
+                   8/1.5h|8/15M|8/367d|8/99999999999999999999d|8/15m/1|8/é";
+        for text in bad.split('|') {
             assert_eq!(text.parse::<Quota>(), Err(MALFORMED), "{text:?}");
         }
     }

@@ -218,28 +218,16 @@ mod tests {
 
     #[test]
     fn origins_are_compared_whatever_their_spelling() {
-        for (origin, is_same) in [
-            ("https://shop.example", true),
-            ("HTTPS://Shop.Example", true),
-            ("https://shop.example.", true),
-            ("https://shop.example:443", true),
-            ("https://shop.example.:0443", true),
-            ("https://shop.example:", true),
-            ("http://shop.example", false),
-            ("http://shop.example:443", false),
-            ("https://shop.example:8443", false),
-            ("https://shop.example:+443", false),
-            ("https://shop.example:65979", false),
-            ("https://shop.example/", false),
-            ("https://me@shop.example", false),
-            ("https://a.shop.example", false),
-            ("https://shop.example.evil.example", false),
-            ("shop.example", false),
-            ("null", false),
-            ("", false),
-        ] {
-            let found = is_same_origin(origin, "https://shop.example");
-            assert_eq!(found, is_same, "{origin}");
+        let same = "https://shop.example HTTPS://Shop.Example https://shop.example. https://shop.example:443 \
+                    https://shop.example.:0443 https://shop.example:";
+        for origin in same.split(' ') {
+            assert!(is_same_origin(origin, "https://shop.example"), "{origin}");
+        }
+        let others = "|http://shop.example|http://shop.example:443|https://shop.example:8443|\
+                      https://shop.example:+443|https://shop.example:65979|https://shop.example/|null|\
+                      https://me@shop.example|https://a.shop.example|https://shop.example.evil.example|shop.example";
+        for origin in others.split('|') {
+            assert!(!is_same_origin(origin, "https://shop.example"), "{origin}");
         }
         assert!(is_same_origin("http://[::1]:80", "http://[::1]"));
         assert!(!is_same_origin("http://[::1]:81", "http://[::1]"));

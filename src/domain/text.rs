@@ -193,28 +193,17 @@ mod tests {
     #[test]
     fn a_name_shows_as_it_is_and_on_one_line() {
         let parse = |text: String| Label::parse_name(text).map(|_| ());
-        for good in [
-            "my agent",
-            "Ünïcode",
-            "日本語",
-            "שלום",
-            "مرحبا",
-            "👩\u{200D}💻",
-            "a\u{A0}b",
-        ] {
+        for good in "my agent|Ünïcode|日本語|שלום|مرحبا|👩\u{200D}💻|a\u{A0}b".split('|')
+        {
             assert_eq!(parse(good.to_owned()), Ok(()), "{good:?}");
         }
         let controls = ('\0'..='\u{1F}').chain('\u{7F}'..='\u{9F}');
         let bidi = ('\u{202A}'..='\u{202E}').chain('\u{2066}'..='\u{2069}');
         let others = ['\u{61C}', '\u{200E}', '\u{200F}', '\u{2028}', '\u{2029}'];
         for bad in controls.chain(bidi).chain(others) {
-            for text in [
-                bad.to_string(),
-                format!("a{bad}"),
-                format!("{bad}b"),
-                format!("a{bad}b"),
-            ] {
-                assert_eq!(parse(text), Err(TextError::Unprintable), "{bad:?}");
+            for [before, behind] in [["", ""], ["a", ""], ["", "b"], ["a", "b"]] {
+                let parsed = parse(format!("{before}{bad}{behind}"));
+                assert_eq!(parsed, Err(TextError::Unprintable), "{bad:?}");
             }
         }
         assert_eq!(parse(String::new()), Err(TextError::Empty));

@@ -160,16 +160,14 @@ mod tests {
             ("[5.2.2] full", Some((2, 2))),
             ("4.7.1 no", Some((7, 1))),
             ("5.2.252 SendAsDenied", Some((2, 252))),
-            ("no 5.1.1 here", None),
-            ("192.0.2.1 is blocked", None),
-            ("5.1 no", None),
-            ("5.1.99999999 no", None),
-            ("5.1. no", None),
-            ("3.1.1 no", None),
-            ("", None),
         ] {
             let reply = reply(format!("550 {text}").as_bytes()).unwrap();
             assert_eq!(reply.status(), status, "{text}");
+        }
+        let without = "|no 5.1.1 here|192.0.2.1 is blocked|5.1 no|5.1.99999999 no|5.1. no|3.1.1 no";
+        for text in without.split('|') {
+            let reply = reply(format!("550 {text}").as_bytes()).unwrap();
+            assert_eq!(reply.status(), None, "{text}");
         }
         let later = reply(b"550-Sorry\r\n550 5.1.1 nobody\r\n").unwrap();
         assert_eq!(later.status(), Some((1, 1)));
