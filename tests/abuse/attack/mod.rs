@@ -23,33 +23,25 @@ use tokio::runtime::Builder;
 use crate::Run;
 use harness::Verdict;
 
-pub(crate) const PROGRAMS: &[crate::Program] = &[
-    ("attack-one-address", |run| {
-        launch(run, connections::one_address)
-    }),
-    ("attack-tls-half-open", |run| launch(run, tls::half_open)),
-    ("attack-h2-heads", |run| {
-        launch(run, http2::unfinished_heads)
-    }),
-    ("attack-h2-waiting", |run| launch(run, http2::waiting_heads)),
-    ("attack-h2-resets", |run| launch(run, http2::resets)),
-    ("attack-h2-readers", |run| launch(run, http2::readers)),
-    ("attack-h2-pings", |run| launch(run, http2::pings)),
-    ("attack-slow-bodies", |run| launch(run, bodies::slow)),
-    ("attack-waiting-heads", |run| {
-        launch(run, bodies::waiting_heads)
-    }),
-    ("attack-networks-hold", |run| launch(run, networks::hold)),
-    ("attack-networks-h2", |run| {
-        launch(run, networks::control_frames)
-    }),
-    ("attack-networks-asks", |run| {
-        launch(run, networks::pipelined)
-    }),
-    ("attack-networks-heads", |run| {
-        launch(run, networks::unfinished_heads)
-    }),
-];
+macro_rules! attacks {
+    ($($name:literal $attack:path,)*) => { &[$(($name, |run| launch(run, $attack)),)*] };
+}
+
+pub(crate) const PROGRAMS: &[crate::Program] = attacks! {
+    "attack-one-address" connections::one_address,
+    "attack-tls-half-open" tls::half_open,
+    "attack-h2-heads" http2::unfinished_heads,
+    "attack-h2-waiting" http2::waiting_heads,
+    "attack-h2-resets" http2::resets,
+    "attack-h2-readers" http2::readers,
+    "attack-h2-pings" http2::pings,
+    "attack-slow-bodies" bodies::slow,
+    "attack-waiting-heads" bodies::waiting_heads,
+    "attack-networks-hold" networks::hold,
+    "attack-networks-h2" networks::control_frames,
+    "attack-networks-asks" networks::pipelined,
+    "attack-networks-heads" networks::unfinished_heads,
+};
 
 /// Runs an attack. What it asserts beyond the verdict ends it with a panic.
 fn launch(run: Run, attack: impl AsyncFnOnce(Run) -> Verdict) -> Result<String, String> {
