@@ -1,9 +1,7 @@
 //! Checks the architecture: layers, circular imports, and where each technology may be used.
 
-use std::collections::BTreeSet;
-
 use crate::imports::{circles, imports, sources};
-use crate::rows::rows;
+use crate::prelude::*;
 
 /// The layers, each with the layers that it may import.
 const LAYERS: &str = "

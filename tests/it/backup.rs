@@ -1,12 +1,7 @@
 //! Archives of a data directory: what is written while the service runs is restored elsewhere, and what is
 //! not as it was written is refused.
 
-use std::collections::BTreeSet;
-use std::fs;
 use std::io::{self, Read};
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use landing_api::adapters::files::backup::{Restored, Written, write};
@@ -18,9 +13,10 @@ use landing_api::ports::{BlockList as _, ContactStore, KeyIssuer, StoreMaintenan
 use tar::{Archive, Builder, EntryType, Header};
 
 use crate::contracts::block_list::network;
-use crate::fixtures::{House, Opened, START, imported, key_record, listed, sign_up};
+use crate::fixtures::{imported, sign_up};
 use crate::ledger::contents;
-use crate::program::{Program, landing_api, text};
+use crate::prelude::*;
+use crate::program::text;
 
 const COUNTS: &str = "counts.jsonl";
 const BLOCKS: &str = "blocks.jsonl";
@@ -409,7 +405,7 @@ async fn a_restore_that_is_killed_leaves_a_directory_that_does_not_start() {
         for (path, content) in files {
             let path = other.path.join(path.strip_prefix(&target.path).unwrap());
             fs::write(&path, content).unwrap();
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+            fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
         }
         let refusal = other.refusal();
         assert!(refusal.contains("from a backup"), "{refusal}");
@@ -451,7 +447,7 @@ async fn a_file_is_replaced_only_by_a_complete_backup_that_nobody_else_reads() {
             true => std::os::unix::fs::symlink(&others, &beside).unwrap(),
             false => {
                 fs::write(&beside, "open to all").unwrap();
-                fs::set_permissions(&beside, fs::Permissions::from_mode(0o666)).unwrap();
+                fs::set_permissions(&beside, Permissions::from_mode(0o666)).unwrap();
             }
         }
         write_file(&house.path, &target).unwrap();
@@ -464,7 +460,7 @@ async fn a_file_is_replaced_only_by_a_complete_backup_that_nobody_else_reads() {
     let error = write_file(&root.path().join("nothing"), &target).unwrap_err();
     refused(error, "is not a data directory");
     // A disk that takes no more.
-    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let full = File::options().write(true).open("/dev/full").unwrap();
     let error = write(&house.path, full).unwrap_err();
     refused(error, "write the backup");
 }
@@ -488,7 +484,7 @@ fn two_backups_to_one_file_at_once_leave_a_whole_one() {
             assert!(ended.status.success(), "{}", text(&ended.stderr));
         }
         let house = House::new();
-        let restored = restore(&house.path, fs::File::open(&target).unwrap()).unwrap();
+        let restored = restore(&house.path, File::open(&target).unwrap()).unwrap();
         assert_eq!(restored.entries, 1);
         // Nothing is left beside it.
         assert_eq!(fs::read_dir(root.path()).unwrap().count(), 2);

@@ -1,7 +1,6 @@
 //! Bodies that no endpoint takes: every bad member is named in one answer, and nothing comes of it.
 
-use crate::harness::{Call, Reply, Setup, TestApp};
-use crate::rows::rows;
+use crate::prelude::*;
 
 /// Path, body, and each error as pointer and code. `LONG` stands for a text of 2001 letters, `BOM` for
 /// a byte order mark, and `TOKEN` for a token that is good.

@@ -1,24 +1,17 @@
 //! The real program: start, flags, log, and persistence across restarts.
 
 use std::ffi::OsStr;
-use std::fs::{File, Permissions, set_permissions, write};
+use std::fs::{set_permissions, write};
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 use rustix::fs::{OFlags, fcntl_setfl};
-use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
-use serde_json::{Value, json};
-use tokio::time::Instant;
+use rustix::process::{Pid, Resource, Rlimit, kill_process, prlimit};
 
-use crate::program::{
-    Program, Ran, assert_absent, behind_shell, closed_address, command, exchange, json_lines,
-    landing_api, without_flags,
-};
+use crate::prelude::*;
+use crate::program::{behind_shell, json_lines, without_flags};
 
 const NEWSLETTER: &str = "/api/v1/newsletter";
 const ADA: &str = r#"{"email":"ada@example.com"}"#;

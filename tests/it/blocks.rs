@@ -1,17 +1,12 @@
 //! Blocked networks: one decision at the door, and the file that keeps it over restarts.
 
-use std::fs;
-
-use hyper::Method;
 use landing_api::adapters::files::block_list::FileBlockList;
 use landing_api::adapters::files::data_dir;
-use landing_api::ports::{BlockList, StoreError};
-use serde_json::json;
+use landing_api::ports::BlockList;
 
 use crate::contracts::block_list::network;
-use crate::fixtures::{START, make_fifo};
-use crate::harness::{Call, NOW, Setup, TestApp};
-use crate::program::{Ran, command, landing_api};
+use crate::fixtures::make_fifo;
+use crate::prelude::*;
 
 async fn block(app: &TestApp, cidr: &str) {
     assert_eq!(app.blocks.add(network(cidr), NOW).await, Ok(true));

@@ -2,16 +2,13 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use hyper::Request;
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use tokio::task::JoinHandle;
-use tokio::time::Instant;
 
-use crate::harness::{Call, Setup, TestApp};
+use crate::prelude::*;
 
 const CHAT: &str = "/api/v1/assistant/chat";
 const ECHO: &str = "/api/v1/sandbox/echo";

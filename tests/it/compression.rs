@@ -1,10 +1,7 @@
 //! Documents in content codings, and what never is in one.
 
-use std::sync::Arc;
-
-use crate::harness::{Call, Reply, Setup, TestApp};
+use crate::prelude::*;
 use crate::site::file;
-use crate::twins::ScriptedMailSender;
 
 const BROWSER: &str = "gzip, deflate, br, zstd";
 

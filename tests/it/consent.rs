@@ -1,20 +1,14 @@
 //! What is kept of a consent, and leaving the newsletter.
 
-use std::path::Path;
-
-use hyper::Method;
 use landing_api::domain::consent::SignUpWay::{Api, Element, Form};
 use landing_api::domain::consent::{Consent, ContactStatus, TextDigest};
 use landing_api::domain::contact::Contact;
 use landing_api::domain::email::EmailAddress;
 use landing_api::domain::language::Language;
-use landing_api::ports::{ContactStore as _, StoreError};
-use serde_json::{Value, json};
+use landing_api::ports::ContactStore as _;
 
 use crate::commands::{feed, run};
-use crate::fixtures::House;
-use crate::harness::{Call, NOW, Setup, TestApp};
-use crate::program::{Program, assert_absent, command, private_dir};
+use crate::prelude::*;
 use crate::transport::server;
 
 const ADA: &str = "ada@example.com";
@@ -127,9 +121,9 @@ async fn the_own_pages_have_browsers_name_them_and_no_other_sites_do() {
 
 #[test]
 fn the_words_of_the_own_form_say_that_the_ip_address_is_stored() {
-    let mut facts = crate::site::facts();
+    let mut facts = facts();
     facts.settings.keeps_consent_ip = true;
-    let site = crate::site::render(&facts);
+    let site = render(&facts);
     let text = site.templates.consent_text(Language::English).unwrap();
     let told = "We also store your IP address as proof of your sign-up.";
     assert!(text.ends_with(told), "{text}");
@@ -294,14 +288,7 @@ fn check_proof_after_return(program: &Program, dir: &Path, before: &Value) {
     assert_eq!(again["status"], "subscribed");
     assert_eq!(again["source"], "header");
     assert!(again["left_at"].is_null(), "{again}");
-    for name in [
-        "consent_at",
-        "consent_by",
-        "language",
-        "source",
-        "ip",
-        "left_at",
-    ] {
+    for name in "consent_at consent_by language source ip left_at".split(' ') {
         assert_eq!(again["previous"][name], before[name], "{name}");
     }
     let shown = run("contacts show ada@example.com", dir).done().out;

@@ -1,12 +1,8 @@
 //! Pages of other origins.
 
-use std::collections::BTreeSet;
-
-use hyper::Method;
 use hyper::header::HeaderName;
-use landing_api::ports::StoreError;
 
-use crate::harness::{Call, Reply, Setup, TestApp};
+use crate::prelude::*;
 use crate::versions::endpoints_with_notice;
 
 const SHOP: &str = "https://shop.example";

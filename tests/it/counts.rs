@@ -1,22 +1,14 @@
 //! Hourly counts: what a restart finds, and what is done about files that cannot be read.
 
-use std::fs;
-use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
-
 use landing_api::adapters::files::counts::{FileCountStore, record_hourly};
 use landing_api::domain::hourly_counts::{Counted, Counts, Hour, KEPT_HOURS};
-use landing_api::domain::time::Timestamp;
 use landing_api::metrics::Metrics;
-use landing_api::ports::{CountStore, StoreError};
-use tokio::time::sleep;
-use tokio_util::sync::CancellationToken;
+use landing_api::ports::CountStore;
 
 use crate::contracts::count_store::counts;
-use crate::fixtures::{OneFile, logged, logged_async, make_fifo};
-use crate::harness::NOW;
-use crate::twins::{ManualClock, MemoryCountStore};
+use crate::fixtures::{OneFile, make_fifo};
+use crate::prelude::*;
+use crate::twins::MemoryCountStore;
 
 /// When a minute's counts have been kept.
 const MINUTE: Duration = Duration::from_millis(60_010);

@@ -1,16 +1,13 @@
 //! The cache of look-ups over the stores of a network.
 
-use std::time::Duration;
-
 use landing_api::adapters::cluster::credential_cache::CredentialCache;
 use landing_api::domain::Registration;
 use landing_api::domain::credential::KeyRecord;
-use landing_api::domain::time::Timestamp;
-use landing_api::ports::{KeyIssuer, RevocationList, StoreError};
+use landing_api::ports::{KeyIssuer, RevocationList};
 use tokio::sync::oneshot;
 use tokio::time::advance;
 
-use crate::fixtures::key_record;
+use crate::prelude::*;
 use crate::twins::{MemoryKeyIssuer, MemoryRevocationList};
 
 const START: Timestamp = Timestamp::from_ms(1_800_000_000_000);

@@ -1,16 +1,14 @@
 //! Idle connections closed for new ones when all are in use.
 
-use landing_api::http::server::ServerLimits;
 use tokio::io::AsyncWriteExt as _;
 use tokio::runtime::Builder;
 
-use crate::fixtures::logged;
-use crate::harness::Setup;
 use crate::http2::{
     DATA, END_HEADERS, END_STREAM, HEADERS, WINDOW_UPDATE, frame, get, header, post,
 };
+use crate::prelude::*;
 use crate::shares::{ONE, OTHER};
-use crate::transport::{Connection, Server, hello, up_to, waiting_server};
+use crate::transport::{hello, up_to, waiting_server};
 
 #[tokio::test]
 async fn when_all_are_taken_the_network_that_has_most_makes_room() {

@@ -1,20 +1,15 @@
 //! What is told of contacts from the queue: what a message has, who gets it when, and what becomes of it while the
 //! other side does everything wrong.
 
-use std::sync::Arc;
-
 use landing_api::adapters::outbound::webhook::WebhookSecrets;
 use landing_api::domain::delivery::{Channel, Delivery, DeliveryId, QueueStanding};
-use landing_api::ports::{DeliveryQueue, StoreError};
+use landing_api::ports::DeliveryQueue;
 use landing_api::usecases::deliver::deliver_to_webhook;
-use serde_json::{Value, json};
 
-use crate::fixtures::{failed, listed};
-use crate::harness::{Call, Setup, TestApp};
 use crate::notify::webhook_client;
 use crate::operator::ask;
-use crate::provider::{Provider, Script};
-use crate::twins::ScriptedWebhookSender;
+use crate::prelude::*;
+use crate::provider::Script;
 
 const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
 
@@ -141,7 +136,7 @@ async fn a_program_that_hangs_is_waited_for_fifteen_seconds() {
     let provider = Provider::start([Script::holding("")]).await;
     let app = app(Arc::new(webhook_client(&provider.url("/"), None)));
     sign_up(&app, "ada@example.com").await;
-    let begun = tokio::time::Instant::now();
+    let begun = Instant::now();
     assert_eq!(deliver(&app).await, 1);
     assert_eq!(begun.elapsed().as_secs(), 15);
     let [failed] = queued(&app).await.try_into().unwrap();

@@ -1,14 +1,11 @@
 //! `check` and `doctor`: what is wrong is named, and nothing is changed.
 
-use std::fs::{Permissions, set_permissions, write};
+use std::fs::{set_permissions, write};
 use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
 
 use crate::commands;
-use crate::fixtures::House;
 use crate::openai::upstream::{Script, Upstream};
-use crate::program::{self, Program, Ran, closed_address, private_dir};
+use crate::prelude::*;
 
 /// Runs it, which ends with this status. Returns the lines.
 fn examine(name: &str, data_dir: &Path, flags: &[&str], status: i32) -> Vec<String> {
@@ -49,13 +46,13 @@ fn check_finds_nothing_wrong_with_good_flags_and_starts_nothing() {
 fn check_names_everything_that_is_wrong_at_once() {
     let parent = tempfile::tempdir().unwrap();
     let data_dir = parent.path().join("data");
-    std::fs::create_dir(&data_dir).unwrap();
+    fs::create_dir(&data_dir).unwrap();
     set_permissions(&data_dir, Permissions::from_mode(0o755)).unwrap();
     let exposed = parent.path().join("exposed");
     write(&exposed, "sk-s3cret").unwrap();
     set_permissions(&exposed, Permissions::from_mode(0o644)).unwrap();
     let site = parent.path().join("site");
-    std::fs::create_dir(&site).unwrap();
+    fs::create_dir(&site).unwrap();
     write(site.join("about.md"), "no title").unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
@@ -81,7 +78,7 @@ fn check_names_everything_that_is_wrong_at_once() {
     let lines = examine("check", &data_dir, &["--site-dir", site], 2);
     check_line(&lines, "failed", "site", "about.md");
     commands::run("check --limit x=1/1h", &data_dir).refused(2, "--limit");
-    let none = std::fs::read_dir(&data_dir).unwrap().next();
+    let none = fs::read_dir(&data_dir).unwrap().next();
     assert!(none.is_none(), "the data directory is as it was");
 }
 
@@ -122,11 +119,11 @@ fn doctor_knows_its_service_from_another_behind_the_base_url() {
 #[test]
 fn doctor_takes_the_flags_of_the_running_service_unless_it_is_given_some() {
     let dir = private_dir();
-    let mut service = program::command(dir.path());
+    let mut service = command(dir.path());
     let service = service.args(["--service-name", "Its name", "--log-level", "info"]);
     // A path that begins where the service was started.
     let home = tempfile::tempdir().unwrap();
-    std::fs::create_dir(home.path().join("pages")).unwrap();
+    fs::create_dir(home.path().join("pages")).unwrap();
     write(home.path().join("pages/about.md"), "# About\n\nUs.\n").unwrap();
     let service = service.args(["--site-dir", "pages"]).current_dir(&home);
     let hook = format!("http://{}/s3cret", closed_address());

@@ -1,29 +1,20 @@
 //! How the service stops: what has begun finishes, nothing new begins, and whoever cannot be waited
 //! for is told so.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use http_body_util::{BodyExt as _, Empty};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http2::{self, SendRequest};
-use hyper::{Request, Response, StatusCode};
+use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use landing_api::http::server::ServerLimits;
-use serde_json::Value;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
-use tokio::time::{Instant, sleep};
 
-use crate::harness::Setup;
 use crate::mcp;
 use crate::notify::direct_webhook;
 use crate::openai::server_before;
 use crate::openai::upstream::{Script, Upstream};
-use crate::provider::Provider;
-use crate::transport::{
-    Connection, Server, connect_http_2, hello, post, server, waiting_server, waiting_turn,
-};
+use crate::prelude::*;
+use crate::transport::{connect_http_2, hello, post, server, waiting_server, waiting_turn};
 
 const NEWSLETTER: &str = "/api/v1/newsletter";
 const ADA: &str = r#"{"email":"ada@example.com"}"#;

@@ -1,9 +1,6 @@
 //! Failures as pages: for people outside the API, in their language, and for nobody else.
 
-use hyper::Method;
-
-use crate::harness::{Call, Reply, Setup, TestApp};
-use crate::rows::rows;
+use crate::prelude::*;
 
 const BROWSER: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
 

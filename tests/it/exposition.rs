@@ -1,18 +1,11 @@
 //! `/metrics`, `/live` and `/ready`.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::Path;
-use std::time::Duration;
-
 use http_body_util::BodyExt as _;
-use hyper::{Method, Request};
+use hyper::Request;
 use landing_api::operator::exposition;
-use landing_api::ports::StoreError;
 
-use crate::harness::{Call, Setup, TestApp};
 use crate::hung_disk::{hang, runtime, within};
-use crate::program::{Program, command, exchange};
+use crate::prelude::*;
 
 /// Status, media type and text of an answer.
 type Told = (u16, String, String);
@@ -272,6 +265,6 @@ fn check_watched(text: &str) {
     }
     assert!(found > 20, "{found}");
     let dashboard = fs::read(deploy.join("grafana-dashboard.json")).unwrap();
-    let dashboard: serde_json::Value = serde_json::from_slice(&dashboard).unwrap();
+    let dashboard: Value = serde_json::from_slice(&dashboard).unwrap();
     assert!(dashboard["panels"].as_array().unwrap().len() > 10);
 }

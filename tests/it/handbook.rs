@@ -1,16 +1,12 @@
 //! README and the handbook: they agree with the program, and what they link to is there.
 
-use std::collections::BTreeSet;
-use std::fs;
-use std::path::{Path, PathBuf};
-
 use clap::error::ErrorKind;
 use landing_api::config::{Invocation, TOPICS};
-use landing_api::domain::policy::PolicyName;
 use landing_api::operator::contact_csv;
 use landing_api::site::tools::Tool;
 
-use crate::program::{landing_api, run, text};
+use crate::prelude::*;
+use crate::program::{run, text};
 
 /// The files, relative to the repository.
 fn files() -> Vec<PathBuf> {

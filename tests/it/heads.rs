@@ -1,11 +1,8 @@
 //! Heads that hyper takes and HTTP does not: without one good Host, or with a doubtful framing
 //! (RFC 9112, sections 3.2 and 6.1).
 
-use landing_api::http::server::ServerLimits;
-use serde_json::Value;
-
-use crate::harness::{Call, Setup, TestApp};
-use crate::transport::{HEALTH, Server};
+use crate::prelude::*;
+use crate::transport::HEALTH;
 
 /// Sends `request` and a second one that asks for health. Gives all that comes back until the server
 /// closes, or until the second has been answered.

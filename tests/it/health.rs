@@ -1,12 +1,9 @@
 //! `GET /api/v1/health`.
 
-use std::sync::Arc;
-
-use landing_api::ports::{LimiterError, StoreError};
-use serde_json::json;
+use landing_api::ports::LimiterError;
 
 use crate::fixtures::FaultyRateLimiter;
-use crate::harness::{Call, Setup, TestApp};
+use crate::prelude::*;
 
 #[tokio::test]
 async fn health_tells_the_service_and_where_to_read_on() {
@@ -47,10 +44,7 @@ async fn who_asks_is_told_of_a_failing_store_and_that_its_disk_is_full_but_of_no
         for (outcome, call) in [
             ("503 store_unavailable", Call::health()),
             ("503 store_unavailable", Call::mint()),
-            (
-                "503 newsletter_unavailable",
-                Call::sign_up("ada@example.com"),
-            ),
+            ("503 newsletter_unavailable", Call::sign_up("a@b.example")),
         ] {
             let reply = app.expect(outcome, call).await;
             assert!(reply.member("detail").starts_with(begin));

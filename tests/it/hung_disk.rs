@@ -1,14 +1,12 @@
 //! A disk that hangs holds the threads that wait for it, and none that answers requests.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::task::{Context, Waker};
-use std::time::Duration;
 
 use landing_api::adapters::files::block_list::FileBlockList;
 use landing_api::adapters::files::counts::FileCountStore;
-use landing_api::adapters::limiter::{SledRateLimiter, SledWindowStore, WINDOWS_MAX};
+use landing_api::adapters::limiter::SledWindowStore;
 use landing_api::domain::hourly_counts::{Counts, Hour};
 use landing_api::ports::{
     BlockList, ContactStore, CountStore, KeyIssuer, RateLimiter, RevocationList, WindowSet,
@@ -18,9 +16,9 @@ use tokio::task::{spawn_blocking, yield_now};
 use tokio::time::advance;
 
 use crate::contracts::block_list::network;
-use crate::fixtures::{House, START, key_record, listed, policies, registration};
-use crate::harness::{Call, Setup};
+use crate::fixtures::registration;
 use crate::ledger::faulty;
+use crate::prelude::*;
 
 /// A runtime with one thread for requests, and one that may wait for the disk.
 pub(crate) fn runtime() -> Runtime {

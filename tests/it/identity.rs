@@ -2,10 +2,9 @@
 //! `http::request::client_ip` say, and which of them are one network, those of `domain::client`.
 
 use landing_api::domain::credential::ApiKey;
-use serde_json::json;
 
 use crate::agent::register;
-use crate::harness::{Call, Setup, TestApp};
+use crate::prelude::*;
 
 #[tokio::test]
 async fn forwarding_headers_from_anybody_are_not_believed() {

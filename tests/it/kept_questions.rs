@@ -1,26 +1,16 @@
 //! Questions that the assistant could not answer: which ones are stored, for how long, and how they are shown.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
-use std::sync::Arc;
-
 use landing_api::adapters::files::questions::FileQuestionStore;
-use landing_api::adapters::model::PassageModelClient;
 use landing_api::domain::Question;
 use landing_api::domain::chat::Role;
-use landing_api::domain::time::{DAY_MS, Timestamp};
 use landing_api::ports::QuestionStore;
-use serde_json::{Value, json};
 
 use crate::assistant_pages::model as learned;
 use crate::commands::run;
-use crate::fixtures::{OneFile, logged, make_fifo};
-use crate::harness::{Call, NOW, Setup, TestApp};
+use crate::fixtures::{OneFile, make_fifo};
 use crate::openai::conversation;
 use crate::operator::ask;
-use crate::program::{Program, command};
-use crate::twins::ScriptedModelClient;
+use crate::prelude::*;
 
 /// No page answers it.
 const UNANSWERED: &str = "What is the capital of Mongolia?";
@@ -95,7 +85,7 @@ async fn nothing_is_stored_by_default_or_of_a_model() {
     let files = OneFile::named("questions.jsonl");
     let (_, site) = learned();
     let search = PassageModelClient::new(&site.passages[..8], &site.assistant_texts);
-    let failed = landing_api::ports::ModelError::NotStarted("away".to_owned());
+    let failed = ModelError::NotStarted("away".to_owned());
     let model = ScriptedModelClient::new([Ok("Ulan Bator".to_owned()), Err(failed)]);
     let setup = Setup {
         questions: Arc::new(open(&files, 30)),

@@ -1,11 +1,10 @@
 //! `/api/v1/keys` and what a key is good for.
 
 use landing_api::domain::credential::ApiKey;
-use landing_api::ports::{KeyIssuer, StoreError};
-use serde_json::json;
+use landing_api::ports::KeyIssuer;
 
 use crate::agent::check_challenged;
-use crate::harness::{Call, NOW, Setup, TestApp};
+use crate::prelude::*;
 
 const PATH: &str = "/api/v1/keys";
 

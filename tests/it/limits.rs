@@ -1,15 +1,9 @@
 //! The rate limits as a client sees them.
 
-use std::sync::Arc;
-
-use hyper::Method;
 use landing_api::domain::decision::POLICIES_PER_REQUEST_MAX;
-use landing_api::domain::policy::PolicyName;
-use serde_json::json;
 
-use crate::harness::{Call, Setup, TestApp, VISITOR};
 use crate::mcp;
-use crate::twins::ScriptedModelClient;
+use crate::prelude::*;
 
 #[tokio::test]
 async fn every_request_is_counted_once_at_the_door() {

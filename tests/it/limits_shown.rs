@@ -1,11 +1,8 @@
 //! What clients and the operator are shown about limits, and resets.
 
-use landing_api::domain::policy::PolicyName;
-use serde_json::{Value, json};
-
-use crate::harness::{Call, Setup, TestApp, VISITOR};
 use crate::mcp::ask;
 use crate::operator;
+use crate::prelude::*;
 
 const HOME: &str = "2001:db8:1:2::1";
 

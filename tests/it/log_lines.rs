@@ -1,18 +1,13 @@
 //! What the log tells of requests, of the start, and of failures.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use hyper::Method;
-use landing_api::ports::{BlockList as _, LimiterError, StoreError};
-use serde_json::{Value, json};
+use landing_api::ports::{BlockList as _, LimiterError};
 use tokio::time::advance;
 
 use crate::contracts::block_list::network;
-use crate::fixtures::{FaultyRateLimiter, failed, logged_async};
-use crate::harness::{Call, NOW, PanickingModelClient, Setup, TestApp};
-use crate::program::{Program, Ran, command, json_lines};
-use crate::twins::ScriptedWebhookSender;
+use crate::fixtures::FaultyRateLimiter;
+use crate::harness::PanickingModelClient;
+use crate::prelude::*;
+use crate::program::json_lines;
 
 /// The value of a field in the one line about a request.
 fn field<'a>(log: &'a str, name: &str) -> Option<&'a str> {

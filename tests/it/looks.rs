@@ -2,13 +2,11 @@
 
 use landing_api::domain::Accent;
 use landing_api::domain::mail::LetterContent;
-use landing_api::domain::time::DAY_MS;
 use landing_api::http::answer::problem;
 use landing_api::site::{Image, SiteFacts, SiteFile};
 
-use crate::harness::{Call, Setup};
-use crate::rows::rows;
-use crate::site::{at, document, facts, render, render_with, text, text_at};
+use crate::prelude::*;
+use crate::site::{at, document, render_with, text, text_at};
 
 const SVG: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\"><script>alert(1)</script></svg>";
 const PNG: &[u8] = include_bytes!("../../data/icon.png");

@@ -69,6 +69,7 @@ mod openapi_contract;
 mod operator;
 mod opt_in;
 mod pages;
+mod prelude;
 mod problems;
 mod program;
 mod provider;

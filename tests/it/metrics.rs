@@ -1,21 +1,15 @@
 //! What the process counts.
 
-use std::sync::Arc;
-
 use landing_api::adapters::ledger::Tuning;
-use landing_api::adapters::model::PassageModelClient;
 use landing_api::domain::credential::Fingerprint;
 use landing_api::domain::delivery::Channel;
 use landing_api::domain::hourly_counts::Counted;
-use landing_api::domain::policy::PolicyName;
 use landing_api::http::router;
 use landing_api::metrics::{Histogram, Metrics};
-use landing_api::ports::{KeyIssuer, ModelError, StoreError};
+use landing_api::ports::KeyIssuer;
 
-use crate::fixtures::{House, START, failed};
-use crate::harness::{Call, NOW, PanickingModelClient, Setup, TestApp};
-use crate::site::{facts, render};
-use crate::twins::{ScriptedModelClient, ScriptedWebhookSender};
+use crate::harness::PanickingModelClient;
+use crate::prelude::*;
 
 fn requests(metrics: &Metrics, name: &str) -> [u64; 5] {
     let endpoint = &metrics.endpoints[name];

@@ -1,10 +1,7 @@
 //! `POST /api/v1/newsletter` and its legacy alias.
 
-use landing_api::ports::StoreError;
-use serde_json::{Value, json};
-
-use crate::harness::{Call, NOW, Reply, Setup, TestApp};
 use crate::mcp;
+use crate::prelude::*;
 
 const PATH: &str = "/api/v1/newsletter";
 const ALIAS: &str = "/api/newsletter";

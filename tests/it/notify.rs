@@ -1,19 +1,12 @@
 //! Sign-ups that are passed on to a provider: what the provider is sent, what it may do wrong, and
 //! what the visitor is told then.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use hyper::StatusCode;
 use landing_api::adapters::outbound::Roots;
 use landing_api::adapters::outbound::webhook::{WebhookClient, WebhookSecrets};
-use landing_api::ports::{StoreError, WebhookSender};
-use serde_json::{Value, json};
+use landing_api::ports::WebhookSender;
 
-use crate::fixtures::failed;
-use crate::harness::{Call, Reply, Setup, TestApp};
-use crate::provider::{Provider, Script};
-use crate::twins::ScriptedWebhookSender;
+use crate::prelude::*;
+use crate::provider::Script;
 
 const PATH: &str = "/api/v1/newsletter";
 const ALIAS: &str = "/api/newsletter";
@@ -167,7 +160,7 @@ async fn a_provider_that_speaks_no_tls_is_503() {
 async fn a_provider_that_hangs_is_waited_for_five_seconds() {
     let provider = Provider::start([Script::holding("")]).await;
     let app = app_before(&provider);
-    let begun = tokio::time::Instant::now();
+    let begun = Instant::now();
     let reply = app.send(Call::sign_up("ada@example.com")).await;
     check_refunded(&app, &reply);
     // Timers are as coarse as a millisecond.
@@ -192,7 +185,7 @@ async fn past_64_on_their_way_sign_ups_are_refused_at_once() {
     for _ in 0..64 {
         tokio::task::yield_now().await;
     }
-    let begun = tokio::time::Instant::now();
+    let begun = Instant::now();
     let late = Call::sign_up("ada@example.com").from("198.51.100.7");
     let reply = app.send(late).await;
     assert!(begun.elapsed() < Duration::from_secs(1));

@@ -1,22 +1,15 @@
 //! What the operator asks for, whoever asks: over a service in memory.
 
-use std::sync::Arc;
-
 use futures_util::TryStreamExt as _;
 use landing_api::cli::in_words;
 use landing_api::domain::Registration;
 use landing_api::domain::blocked_network::BlockedNetwork;
 use landing_api::domain::credential::{ApiKey, KeyRecord};
-use landing_api::domain::time::Timestamp;
 use landing_api::operator::operate;
 use landing_api::operator::operation::{Answer, OperatorError, OperatorRequest, Params};
-use landing_api::ports::{
-    BlockList as _, ContactStore as _, KeyIssuer as _, RevocationList as _, StoreError,
-};
-use serde_json::{Value, json};
+use landing_api::ports::{BlockList as _, ContactStore as _, KeyIssuer as _, RevocationList as _};
 
-use crate::fixtures::{address, key_record};
-use crate::harness::{NOW, TestApp};
+use crate::prelude::*;
 
 /// What `operation` answers; a list of rows is an array.
 pub(crate) async fn ask(

@@ -1,21 +1,14 @@
 //! Double opt-in: a sign-up counts once whoever reads the address' mail has confirmed it.
 
-use std::sync::Arc;
-
 use landing_api::domain::consent::{ContactStatus, StatusCounts};
 use landing_api::domain::delivery::Channel;
-use landing_api::domain::time::DAY_MS;
-use landing_api::ports::{ContactStore, DeliveryQueue, MailError, StoreError};
+use landing_api::ports::{ContactStore, DeliveryQueue, MailError};
 use landing_api::usecases::deliver::{DeliverError, Mailing, deliver_mail, deliver_to_webhook};
 use landing_api::usecases::opt_in::expire_unconfirmed;
-use serde_json::json;
 
-use crate::fixtures::listed;
-use crate::harness::{Call, Reply, Setup, TestApp};
 use crate::operator::{ask, refused};
-use crate::rows::rows;
+use crate::prelude::*;
 use crate::site::file;
-use crate::twins::{ScriptedMailSender, ScriptedWebhookSender};
 
 const ADA: &str = "ada@example.com";
 const ONE_CLICK: &str = "List-Unsubscribe=One-Click";

@@ -1,8 +1,6 @@
 //! `/api/v1/sandbox/echo`.
 
-use serde_json::{Value, json};
-
-use crate::harness::{Call, TestApp};
+use crate::prelude::*;
 
 async fn echo(body: &Value) -> Value {
     let call = Call::echo()

@@ -2,25 +2,19 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::time::Duration;
 
 use landing_api::adapters::model::OpenAiModelClient;
 use landing_api::adapters::model::openai::{OpenAiSettings, Roots};
-use landing_api::http::server::ServerLimits;
-use serde_json::Value;
 use tokio::io::BufReader;
 use tokio::net::TcpSocket;
-use tokio::time::{Instant, sleep, timeout};
-use tokio_util::sync::CancellationToken;
+use tokio::time::timeout;
 
-use crate::fixtures::logged_async;
-use crate::harness::Setup;
 use crate::mcp;
 use crate::openai::settings;
 use crate::openai::upstream::{Script, Upstream};
+use crate::prelude::*;
 use crate::streaming::ask_on_the_wire;
-use crate::transport::{Connection, HEALTH, Server, hello, up_to};
+use crate::transport::{HEALTH, hello, up_to};
 
 /// All of 127.0.0.0/8 is this machine.
 pub(crate) const ONE: &str = "127.0.0.1";

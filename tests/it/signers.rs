@@ -1,10 +1,7 @@
 //! The log, `limits show` and the filter of contacts have one name for a client.
 
-use serde_json::{Value, json};
-
-use crate::fixtures::logged_async;
-use crate::harness::{Call, Setup, TestApp};
 use crate::operator::{ask, refused};
+use crate::prelude::*;
 
 const DAY_MS: u64 = 86_400_000;
 

@@ -2,13 +2,12 @@
 //! false, in any language.
 
 use landing_api::domain::language::Language;
-use landing_api::domain::policy::PolicyName;
 use landing_api::domain::settings::{Settings, SignUpsGo};
-use landing_api::domain::time::DAY_MS;
 use landing_api::http::answer::problem;
 use landing_api::site::{HTML, Site};
 
-use crate::site::{at, facts, facts_of, text};
+use crate::prelude::*;
+use crate::site::{at, facts_of, text};
 
 /// What pages say of a service: the condition under which it is true, and the words in each language. The guide, at
 /// `/docs`, is in English alone, and makes the statements of the help page but for the last.

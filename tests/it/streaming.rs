@@ -1,27 +1,18 @@
 //! The chat as server-sent events: who gets them, what they hold, and what a reader that stalls or
 //! leaves costs.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use async_trait::async_trait;
-use hyper::StatusCode;
-use landing_api::adapters::model::PassageModelClient;
 use landing_api::domain::chat::Conversation;
-use landing_api::http::server::ServerLimits;
-use landing_api::ports::{AnswerSink, ModelClient, ModelError, ModelReply};
-use serde_json::{Value, json};
+use landing_api::ports::{AnswerSink, ModelClient, ModelReply};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{Semaphore, mpsc};
-use tokio::time::Instant;
 
-use crate::harness::{Call, Reply, Setup, TestApp};
 use crate::http2::{DATA, END_HEADERS, END_STREAM, HEADERS, field, frame, post};
 use crate::openai::server_before;
 use crate::openai::upstream::{self, Script, Upstream, piece};
-use crate::site::{facts, render_with};
-use crate::transport::{Connection, Server, hello};
-use crate::twins::ScriptedModelClient;
+use crate::prelude::*;
+use crate::site::render_with;
+use crate::transport::hello;
 
 const PATH: &str = "/api/v1/assistant/chat";
 const HELLO: &str = r#"{"messages":[{"role":"user","content":"hello"}]}"#;
@@ -380,7 +371,7 @@ async fn a_stop_lets_a_stream_finish_however_silent_it_is() {
     let mut turn = Turn::begin().await;
     turn.say("one").await;
     turn.server.stop();
-    tokio::time::sleep(Duration::from_secs(8)).await;
+    sleep(Duration::from_secs(8)).await;
     turn.step(say("two")).await;
     turn.finish().await;
     turn.server.task.await.unwrap();

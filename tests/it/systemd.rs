@@ -1,16 +1,14 @@
 //! Under a service manager: the socket it passes, and what it is told.
 
-use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixDatagram, UnixListener};
-use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
 
-use crate::program::{Program, Ran, behind_shell, command, exchange, text};
+use crate::prelude::*;
+use crate::program::{behind_shell, text};
 
 /// The program with `socket` as its descriptor 3, passed as systemd does, in its own process.
 fn activated(data_dir: &Path, socket: impl Into<OwnedFd>, flags: &[&str]) -> Command {
@@ -123,7 +121,7 @@ fn check_refused(what: &str, command: &mut Command, told: &str) {
 }
 
 /// A service manager's end of the notifications, and its path.
-fn manager(dir: &Path) -> (UnixDatagram, std::path::PathBuf) {
+fn manager(dir: &Path) -> (UnixDatagram, PathBuf) {
     let path = dir.join("notify");
     let socket = UnixDatagram::bind(&path).unwrap();
     let deadline = Duration::from_secs(60);

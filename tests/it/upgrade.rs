@@ -3,24 +3,17 @@
 //! `tests/fixtures` has one of each format of the ledger, as the program left it after a clean stop. A release
 //! that changes what a data directory holds adds one, and this test goes through all of them.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
-use std::sync::Arc;
-
 use landing_api::adapters::files::counts::FileCountStore;
-use landing_api::adapters::limiter::SledRateLimiter;
 use landing_api::domain::Registration;
 use landing_api::domain::credential::ApiKey;
 use landing_api::domain::hourly_counts::{Counted, Hour};
 use landing_api::domain::policy::Policies;
 use landing_api::domain::text::Label;
-use landing_api::domain::time::Timestamp;
 use landing_api::ports::{ContactStore, CountStore, KeyIssuer, RevocationList};
 
-use crate::fixtures::{House, address, imported, listed, logged};
+use crate::fixtures::imported;
 use crate::limiter::copy_dir;
-use crate::twins::ManualClock;
+use crate::prelude::*;
 
 /// "ada" signed up twice, "bob" once, "imported" was imported, and "zoe" forgotten; two keys, the second
 /// revoked; a revoked registration; the windows and the counts of all this.

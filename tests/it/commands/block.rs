@@ -1,9 +1,7 @@
 //! `landing-api block`.
 
-use serde_json::json;
-
 use super::{alike, run};
-use crate::program::Program;
+use crate::prelude::*;
 
 #[test]
 fn a_network_is_blocked_beside_the_service_and_stays_so_over_a_restart() {

@@ -1,13 +1,11 @@
 //! How commands reach the service, or the data directory without one.
 
-use std::fs;
-use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::os::unix::fs::FileTypeExt as _;
 
-use rustix::process::Signal;
 use tempfile::tempdir;
 
 use super::run;
-use crate::program::Program;
+use crate::prelude::*;
 
 const SHOW: &str = "contacts show ada@example.com";
 

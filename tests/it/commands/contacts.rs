@@ -1,14 +1,8 @@
 //! `landing-api contacts`.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
-
-use serde_json::json;
-use tempfile::TempDir;
-
 use super::{House, alike, feed, run};
-use crate::program::{Program, json_lines};
+use crate::prelude::*;
+use crate::program::json_lines;
 
 const IMPORT: &str = "contacts import -";
 const COUNT: &str = "contacts count";

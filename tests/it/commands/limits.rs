@@ -1,21 +1,16 @@
 //! `landing-api limits`.
 
 use std::ffi::OsStr;
-use std::time::Duration;
 
-use landing_api::adapters::limiter::{SledRateLimiter, SledWindowStore, WINDOWS_MAX};
+use landing_api::adapters::limiter::SledWindowStore;
 use landing_api::adapters::system::SystemClock;
 use landing_api::config::Invocation;
-use landing_api::domain::policy::PolicyName;
-use landing_api::domain::time::Timestamp;
 use landing_api::ports::Clock as _;
 use landing_api::wiring::stores::open_stopped;
-use serde_json::{Value, json};
-use tokio::time::sleep;
 
 use super::{House, command, feed, run};
-use crate::fixtures::{charge, is_admitted, policies};
-use crate::program::{self, Program, Ran};
+use crate::prelude::*;
+use crate::program;
 
 fn row(ran: Ran, policy: &str) -> Value {
     let Value::Array(rows) = ran.json() else {

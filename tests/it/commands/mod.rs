@@ -14,11 +14,9 @@ mod terminal;
 mod trouble;
 
 use std::io::Write as _;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::fixtures::House;
-use crate::program::{Program, Ran, landing_api};
+use crate::prelude::*;
 
 /// `landing-api WORDS --data-dir DIR`, with words that blanks part.
 pub(crate) fn command(words: &str, data_dir: &Path) -> Command {

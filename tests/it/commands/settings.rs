@@ -1,14 +1,13 @@
 //! The file of settings, which commands read if they have no data directory.
 
-use std::fs::{self, Permissions, set_permissions};
-use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::fs::set_permissions;
+use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
 
 use rustix::process::geteuid;
 
 use super::{House, feed};
-use crate::program::{Program, Ran, landing_api, private_dir};
+use crate::prelude::*;
 
 fn run_with(file: &Path, words: &str, variables: &[(&str, &str)]) -> Ran {
     let words: Vec<_> = words.split_whitespace().collect();

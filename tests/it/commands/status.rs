@@ -1,9 +1,7 @@
 //! `landing-api status`.
 
-use serde_json::json;
-
 use super::run;
-use crate::program::Program;
+use crate::prelude::*;
 
 #[test]
 fn a_running_service_tells_what_it_has_done() {
@@ -21,7 +19,7 @@ fn a_running_service_tells_what_it_has_done() {
     assert_eq!(of["refusals"], refusal);
     assert_eq!(of["takes_writes"], true);
     assert_eq!(report["hours"].as_array().unwrap().len(), 24);
-    let ledger = std::fs::metadata(dir.path().join("ledger.jsonl")).unwrap();
+    let ledger = fs::metadata(dir.path().join("ledger.jsonl")).unwrap();
     let file = json!({"name": "ledger.jsonl", "bytes": ledger.len()});
     assert_eq!(report["files"][0], file);
     let shown = run("status", dir.path());

@@ -1,12 +1,7 @@
 //! `landing-api backup`, `restore` and `ledger`.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-
-use serde_json::json;
-
 use super::{alike, run};
-use crate::program::{self, Program, Ran, private_dir};
+use crate::prelude::*;
 
 #[test]
 fn a_backup_of_a_running_service_is_restored_elsewhere() {
@@ -81,7 +76,7 @@ fn a_damaged_ledger_is_named_and_repaired() {
     for refused in [
         verified,
         run("contacts count", dir.path()),
-        Ran::of(&mut program::command(dir.path())),
+        Ran::of(&mut command(dir.path())),
     ] {
         assert_eq!(refused.status, Some(1), "{refused:?}");
         assert!(refused.err.contains("error: "), "{refused:?}");

@@ -1,9 +1,7 @@
 //! What commands ask and show on a terminal, and what they refuse without one.
 
-use std::fs;
-use std::path::Path;
-
 use super::{House, command, feed, run};
+use crate::prelude::*;
 use crate::program::Terminal;
 
 /// Runs a command on a terminal of 80 columns, on which `typed` is typed.
@@ -53,13 +51,8 @@ fn what_destroys_something_is_asked_on_a_terminal_and_refused_without_one() {
 #[test]
 fn an_empty_list_says_so_on_a_terminal() {
     let house = House::stopped();
-    for words in [
-        "contacts list",
-        "keys list",
-        "agents list-revoked",
-        "block list",
-        "questions list",
-    ] {
+    let lists = "contacts list|keys list|agents list-revoked|block list|questions list";
+    for words in lists.split('|') {
         let (status, shown) = on_terminal(words, &house.path, "");
         assert_eq!(status, Some(0), "{shown}");
         assert!(shown.ends_with("\r\nnone\r\n"), "{words}: {shown}");

@@ -1,19 +1,17 @@
 //! Commands that are killed, closed, interrupted, or run by somebody else.
 
-use std::fs::{self, Permissions, set_permissions};
+use std::fs::set_permissions;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::fs::chown;
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
 use std::process::{Child, ChildStdin, Stdio};
 
 use landing_api::operator::import::IMPORT_ROWS;
-use rustix::process::{Pid, Signal, geteuid, kill_process};
-use serde_json::json;
+use rustix::process::{Pid, geteuid, kill_process};
 
 use super::{House, command, feed, run};
-use crate::program::{Program, Ran, private_dir};
+use crate::prelude::*;
 
 const IMPORT: &str = "contacts import -";
 
@@ -167,7 +165,7 @@ fn a_reader_that_has_enough_is_no_error() {
 fn a_full_disk_behind_standard_output_is_an_error() {
     let house = House::stopped();
     for words in ["contacts count", "contacts export", "status"] {
-        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let full = File::options().write(true).open("/dev/full").unwrap();
         let mut command = command(words, &house.path);
         Ran::of(command.stdout(full)).refused(1, "error: cannot write to standard output: ");
     }

@@ -3,11 +3,9 @@
 use std::thread;
 
 use landing_api::adapters::system::SystemClock;
-use landing_api::domain::time::Timestamp;
 use landing_api::ports::Clock;
 
-use crate::fixtures::START;
-use crate::twins::ManualClock;
+use crate::prelude::*;
 
 /// The contract. `pass` lets some time pass, which may be less than the clock's resolution.
 fn check(clock: &dyn Clock, pass: impl Fn()) {

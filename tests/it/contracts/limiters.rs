@@ -1,12 +1,10 @@
 //! The limiters that the contracts are run against.
 
-use std::sync::Arc;
-
-use landing_api::adapters::limiter::{SledRateLimiter, SledWindowStore, WINDOWS_MAX};
+use landing_api::adapters::limiter::SledWindowStore;
 use landing_api::ports::RateLimiter;
-use tempfile::TempDir;
 
-use crate::fixtures::{FaultyRateLimiter, START, policies};
+use crate::fixtures::FaultyRateLimiter;
+use crate::prelude::*;
 
 /// Every adapter, and the directory that one of them needs. Charges must all have `quota`.
 pub(super) async fn limiters(quota: &str) -> (TempDir, [Arc<dyn RateLimiter>; 2]) {

@@ -1,13 +1,11 @@
 //! The stores under test, but for those on engines.
 
-use std::sync::Arc;
-
 use landing_api::adapters::files::block_list::FileBlockList;
 use landing_api::adapters::files::counts::FileCountStore;
 use landing_api::ports::{ContactStore, StoreMaintenance as _};
 
 use super::{block_list, contact_store, count_store, delivery_queue, key_issuer, revocation_list};
-use crate::fixtures::{House, Opened, listed};
+use crate::prelude::*;
 use crate::twins::{
     MemoryBlockList, MemoryContactStore, MemoryCountStore, MemoryKeyIssuer, MemoryRevocationList,
 };

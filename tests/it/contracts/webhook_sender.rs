@@ -4,11 +4,9 @@ use landing_api::domain::consent::LeaveToken;
 use landing_api::domain::delivery::{DeliveryId, DeliveryKind, Failure};
 use landing_api::ports::WebhookSender;
 
-use crate::fixtures::{address, failed};
-use crate::harness::NOW;
 use crate::notify::{direct_webhook, webhook_client};
-use crate::provider::{Provider, Script};
-use crate::twins::ScriptedWebhookSender;
+use crate::prelude::*;
+use crate::provider::Script;
 
 /// `works` reaches its webhook, which then says what it was told through `told`; `fails` does not.
 async fn check(

@@ -1,13 +1,11 @@
 //! Catalogs, cards, skills, llms.txt, robots.txt and the sitemap, each by the rules of its format.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
-use hyper::Method;
 use ring::digest::{SHA256, digest};
-use serde_json::{Value, json};
 
 use super::{SKILL, app, app_at, get, text};
-use crate::harness::Call;
+use crate::prelude::*;
 
 const BASE_URL: &str = "http://landing.example";
 

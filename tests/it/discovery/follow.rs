@@ -1,11 +1,9 @@
 //! Whatever a document names is there.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use landing_api::http::answer::problem::Code;
 
 use super::{HTML, SKILL, app, app_at, documents};
-use crate::harness::{Call, TestApp};
+use crate::prelude::*;
 
 const BASE_URL: &str = "http://landing.example";
 

@@ -7,8 +7,7 @@ mod negotiation;
 mod oauth;
 mod serving;
 
-use crate::harness::{Call, Reply, Setup, TestApp};
-use crate::rows::rows;
+use crate::prelude::*;
 
 const HTML: &str = "text/html; charset=utf-8";
 const MARKDOWN: &str = "text/markdown; charset=utf-8";

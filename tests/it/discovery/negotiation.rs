@@ -1,8 +1,7 @@
 //! One path, several forms: the client's `Accept` chooses.
 
 use super::{HTML, MARKDOWN, app, get};
-use crate::harness::Call;
-use crate::rows::rows;
+use crate::prelude::*;
 
 /// Pages and where their Markdown is.
 const PAGES: &[(&str, &str)] = &[

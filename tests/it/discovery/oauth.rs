@@ -2,10 +2,9 @@
 //! the documents agree.
 
 use landing_api::http::answer::problem::Code;
-use serde_json::{Value, json};
 
 use super::{app_at, get};
-use crate::harness::TestApp;
+use crate::prelude::*;
 
 const BASE_URL: &str = "https://api.landing.example";
 

@@ -2,11 +2,10 @@
 
 use std::collections::HashSet;
 
-use hyper::{HeaderMap, Method};
+use hyper::HeaderMap;
 
 use super::{DOCUMENTS, SKILL, app, documents, get};
-use crate::harness::Call;
-use crate::rows::rows;
+use crate::prelude::*;
 
 /// The headers but for what is of the one request.
 fn lasting(mut headers: HeaderMap) -> HeaderMap {

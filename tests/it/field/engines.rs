@@ -1,8 +1,5 @@
 //! PostgreSQL and Redis, and what answers in their place.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use landing_api::adapters::cluster::postgres::{
     PostgresAddress, PostgresOpenError, PostgresSettings, PostgresStore,
 };
@@ -18,11 +15,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
-use tokio::time::sleep;
 
-use crate::fixtures::logged_async;
-use crate::program::closed_address;
-use crate::rows::rows;
+use crate::prelude::*;
 
 /// Answers `answer` to every command that it reads; a late one takes every log-in. It ends with this value.
 struct Peer {

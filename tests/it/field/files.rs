@@ -1,10 +1,7 @@
 //! Certificates, data directories and block lists as other programs leave them.
 
-use std::fs::{self, Permissions};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -16,11 +13,10 @@ use landing_api::ports::BlockList as _;
 
 use crate::commands::command as operator;
 use crate::contracts::block_list::network;
-use crate::fixtures::{House, logged};
 use crate::ledger::faults::FaultyFiles;
-use crate::program::{Program, Ran, Terminal, command, open_to_group, private_dir};
+use crate::prelude::*;
+use crate::program::{Terminal, open_to_group};
 use crate::tls::{Authority, write_private};
-use crate::twins::SeededEntropy;
 
 pub(crate) const ENCRYPTED: &str = "-----BEGIN EC PRIVATE KEY-----
 Proc-Type: 4,ENCRYPTED
@@ -192,7 +188,7 @@ async fn a_data_directory_that_was_opened_to_a_group_is_closed_and_used() {
 }
 
 /// A list with three networks, and its file.
-async fn three_blocks(dir: &Path) -> (std::path::PathBuf, Vec<u8>) {
+async fn three_blocks(dir: &Path) -> (PathBuf, Vec<u8>) {
     let path = dir.join(data_dir::BLOCKS);
     let list = FileBlockList::open(Some(path.clone())).unwrap();
     for text in ["192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24"] {

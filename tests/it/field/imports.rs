@@ -3,8 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::commands::{feed, run};
-use crate::program::{Ran, private_dir};
-use crate::rows::rows;
+use crate::prelude::*;
 
 /// Imports `file` into a directory of its own. Returns what the command said, and who is there with which status.
 fn imported(flags: &str, file: impl AsRef<[u8]>) -> (Ran, String) {
@@ -13,7 +12,7 @@ fn imported(flags: &str, file: impl AsRef<[u8]>) -> (Ran, String) {
     let listed = run("contacts list --json", dir.path());
     let mut contacts = String::new();
     for contact in listed.out.lines() {
-        let contact: serde_json::Value = serde_json::from_str(contact).unwrap();
+        let contact: Value = serde_json::from_str(contact).unwrap();
         let [email, status] = ["email", "status"].map(|name| contact[name].as_str().unwrap());
         let name = email.split('@').next().unwrap();
         write!(contacts, "{name}:{} ", &status[..1]).unwrap();

@@ -1,21 +1,16 @@
 //! Lines and batches at the ledger's bounds, erasures, and copies.
 
-use std::fs::{self, OpenOptions};
+use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt as _;
-use std::sync::Arc;
 
 use landing_api::adapters::ledger::verify_ledger;
 use landing_api::domain::contact::SignUp;
 use landing_api::domain::delivery::{Channel, Delivery, DeliveryId, DeliveryKind, Failure, Turn};
-use landing_api::domain::time::Timestamp;
-use landing_api::ports::{
-    ContactStore, DeliveryQueue, ERASED_MAX, StoreError, StoreMaintenance as _,
-};
+use landing_api::ports::{ContactStore, DeliveryQueue, ERASED_MAX, StoreMaintenance as _};
 
-use crate::fixtures::{
-    House, Opened, START, address, contents, copy_dir, origin, settled, sign_up_of,
-};
+use crate::fixtures::{contents, copy_dir, origin, settled, sign_up_of};
 use crate::ledger::faulty;
+use crate::prelude::*;
 
 const WORDS: &str = "Please confirm: https://landing.example/newsletter/confirm/0";
 
@@ -39,7 +34,7 @@ async fn take(opened: &Opened, channel: Channel, most: usize, now: Timestamp) ->
 }
 
 /// The ledger, to be written to by somebody else.
-fn writable(house: &House) -> fs::File {
+fn writable(house: &House) -> File {
     let mut options = OpenOptions::new();
     options
         .write(true)

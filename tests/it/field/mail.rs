@@ -13,8 +13,7 @@ use proptest::prelude::*;
 use crate::mail::relay::Then::{Close, GoOn, Repeat};
 use crate::mail::relay::{REPEATED_MAX, Received, Relay, Script};
 use crate::mail::{letter_of, settings};
-use crate::program::private_dir;
-use crate::rows::rows;
+use crate::prelude::*;
 use crate::tls::{Authority, write_private};
 
 /// Fails unless this became of a mail: `taken`, or whose fault it is with words of the error.

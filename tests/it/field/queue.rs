@@ -1,34 +1,22 @@
 //! Outages and faults of accounts, and who waits for whom.
 
-use std::collections::BTreeMap;
 use std::future::pending;
-use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::time::Duration;
 
 use async_trait::async_trait;
-use hyper::StatusCode;
 use landing_api::adapters::supervisor::supervise;
 use landing_api::domain::consent::LeaveToken;
 use landing_api::domain::contact::Contact;
 use landing_api::domain::delivery::{Channel, Delivery, DeliveryId, DeliveryKind, Failure};
 use landing_api::domain::email::EmailAddress;
 use landing_api::domain::mail::Letter;
-use landing_api::domain::time::Timestamp;
 use landing_api::metrics::workers::Worker;
 use landing_api::ports::{DeliveryQueue, MailError, MailSender, WebhookSender};
 use landing_api::usecases::deliver::{DeliverError, Mailing, deliver_mail, deliver_to_webhook};
-use rustix::process::Signal;
-use serde_json::{Value, json};
-use tokio::time::sleep;
-use tokio_util::sync::CancellationToken;
 
-use crate::fixtures::listed;
-use crate::harness::{Call, Setup, TestApp};
 use crate::operator::ask;
-use crate::program::Program;
-use crate::twins::{ScriptedMailSender, ScriptedWebhookSender};
+use crate::prelude::*;
 
 /// Answers each mail by the name of its recipient, without its number.
 #[derive(Default)]

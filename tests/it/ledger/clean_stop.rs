@@ -1,15 +1,12 @@
 //! What was marked as durable is there at the next start, or the start is refused: up to there a bad line is
 //! damage, not a torn end.
 
-use std::fs;
-
 use landing_api::adapters::ledger::verify_ledger;
-use landing_api::ports::StoreError;
 
 use super::damage::{check_refused, check_repaired, check_verified};
 use super::ends;
 use super::torn::ledger_with_batch;
-use crate::fixtures::House;
+use crate::prelude::*;
 
 /// All that it has.
 const ALL: [&str; 5] = ["ada", "held", "x", "y", "z"];

@@ -1,23 +1,17 @@
 //! Writing the ledger anew: what no longer counts goes, what counts stays, whenever the power goes.
 
-use std::fs;
-use std::sync::Arc;
-
 use landing_api::adapters::ledger::Tuning;
 use landing_api::domain::Registration;
 use landing_api::domain::contact::Subscription;
 use landing_api::domain::credential::KeyRecord;
-use landing_api::domain::time::Timestamp;
 use landing_api::ports::{ContactStore, KeyIssuer, RevocationList, StoreMaintenance};
 
 use tokio::task::spawn_blocking;
 
 use super::erasure::holders;
 use super::faults::{FaultyFiles, faulty};
-use crate::fixtures::{
-    House, Opened, START, address, eventually, key_record, origin, registration, sign_up_at,
-    sign_up_by,
-};
+use crate::fixtures::{eventually, origin, registration, sign_up_at, sign_up_by};
+use crate::prelude::*;
 
 /// How long what has expired stays.
 const RETENTION_MS: u64 = 400 * 86_400_000;

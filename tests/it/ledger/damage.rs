@@ -1,14 +1,12 @@
 //! What was acknowledged is never cut: the start is refused, with the line and what to do.
 
-use std::fs;
-
 use landing_api::adapters::ledger::verify_ledger;
 use landing_api::ports::DeliveryQueue as _;
 
 use super::deliveries::delivery;
 use super::maintenance::refusals;
 use super::{contents, ends, sealed};
-use crate::fixtures::House;
+use crate::prelude::*;
 
 /// A ledger of four batches, a line each, behind the head.
 async fn ledger_of_four() -> (House, String) {

@@ -1,19 +1,14 @@
 //! Who may use the data directory, and what in it is ours.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::Path;
+use std::os::unix::fs::symlink;
 
 use landing_api::adapters::files::OpenError;
 use landing_api::adapters::files::data_dir::{DataDir, ENTRIES};
 use landing_api::adapters::ledger::LedgerStore;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
-use rustix::process::Signal;
 
 use super::contents;
-use crate::fixtures::{House, Opened};
-use crate::program::{Program, command};
-use crate::twins::SeededEntropy;
+use crate::prelude::*;
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777

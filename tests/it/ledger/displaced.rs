@@ -1,15 +1,10 @@
 //! A service that no longer has the file at the ledger's path open acknowledges nothing.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-
-use landing_api::ports::{ContactStore, KeyIssuer, StoreError};
-use rustix::process::Signal;
-use serde_json::json;
+use landing_api::ports::{ContactStore, KeyIssuer};
 
 use super::faults::faulty;
-use crate::fixtures::{House, Opened, address, eventually, key_record};
-use crate::program::{Program, Ran, command};
+use crate::fixtures::eventually;
+use crate::prelude::*;
 
 /// What somebody does to a running service's ledger, and undoes.
 type Act = fn(&House);

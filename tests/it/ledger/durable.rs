@@ -1,17 +1,12 @@
 //! What was answered survives a power cut: content is synced before it gets its name, and names are synced.
 
-use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
 use landing_api::adapters::files::Files;
 use landing_api::adapters::files::backup::{restore, write_file};
 use landing_api::adapters::ledger::repair_ledger;
 use landing_api::ports::StoreMaintenance as _;
 
 use super::faults::FaultyFiles;
-use crate::fixtures::House;
+use crate::prelude::*;
 
 /// What of files a power cut would undo.
 #[derive(Debug, Default)]

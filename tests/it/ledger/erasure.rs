@@ -1,17 +1,13 @@
 //! A forgotten address is in no file any more when the answer comes, whatever happens meanwhile.
 
-use std::fs;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
-
 use landing_api::domain::contact::{Erasure, ImportOutcome};
 use landing_api::ports::{ContactStore, ERASED_MAX, StoreMaintenance as _};
 use tokio::time::timeout;
 
 use super::contents;
 use super::faults::{FaultyFiles, faulty, set};
-use crate::fixtures::{House, Opened, START, address, imported, listed, sign_up};
+use crate::fixtures::{imported, sign_up};
+use crate::prelude::*;
 
 /// The files of the house that hold one of these texts.
 pub(super) fn holders(house: &House, texts: &[&str]) -> Vec<PathBuf> {

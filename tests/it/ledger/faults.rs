@@ -1,22 +1,20 @@
 //! A write that failed is never taken for success, and the store recovers without a restart.
 
-use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, mpsc};
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, OnceLock, mpsc};
 
 use landing_api::adapters::files::{AppendFile, Files, SystemFiles};
 use landing_api::adapters::ledger::Tuning;
 use landing_api::domain::contact::Subscription;
-use landing_api::ports::{Compaction, ContactStore, StoreError, StoreMaintenance};
+use landing_api::ports::{Compaction, ContactStore, StoreMaintenance};
 use tokio::task::JoinHandle;
 use tokio::time::advance;
 
 use super::durable::Unsynced;
 use super::snapshots::Snapshots;
-use crate::fixtures::{House, Opened, Waiting, eventually};
+use crate::fixtures::{Waiting, eventually};
+use crate::prelude::*;
 
 /// Real files, each operation of which can be made to fail.
 #[derive(Clone, Debug, Default)]

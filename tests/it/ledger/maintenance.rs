@@ -1,10 +1,5 @@
 //! Verifying, compacting and repairing a ledger, as the operator asks for it.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::sync::Arc;
-
 use landing_api::adapters::files::{Files, OpenError, SystemFiles};
 use landing_api::adapters::ledger::{LedgerRepair, LedgerReport, repair_ledger, verify_ledger};
 use landing_api::ports::{ContactStore, KeyIssuer, StoreMaintenance};
@@ -12,7 +7,8 @@ use landing_api::ports::{ContactStore, KeyIssuer, StoreMaintenance};
 use super::erasure::holders;
 use super::faults::{FaultyFiles, WRITE_FAULTS, faulty, set};
 use super::{contents, ends};
-use crate::fixtures::{House, Opened, START, address, imported, key_record};
+use crate::fixtures::imported;
+use crate::prelude::*;
 
 async fn opened_with_entries() -> (House, Opened) {
     let (house, opened) = House::with(["ada", "bob", "ada", "zoe"]).await;
@@ -132,7 +128,7 @@ async fn a_repair_that_needs_another_decision_accepts_nothing() {
     let house = stopped_with_entries().await;
     let secret = house.file("secret");
     fs::write(&secret, [1; 32]).unwrap();
-    fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::set_permissions(&secret, Permissions::from_mode(0o600)).unwrap();
     let before = house.ledger();
     let refused = repair(&house.path);
     let refused = refused.unwrap_err().to_string();

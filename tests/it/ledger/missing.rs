@@ -1,13 +1,9 @@
 //! A ledger that is lost is never replaced by an empty one behind the operator's back.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
-
 use landing_api::adapters::files::data_dir::DataDir;
 
 use super::contents;
-use crate::fixtures::{House, logged};
-use crate::twins::SeededEntropy;
+use crate::prelude::*;
 
 #[tokio::test]
 async fn a_missing_or_empty_ledger_is_refused_beside_anything_that_tells_of_one() {

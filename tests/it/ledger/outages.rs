@@ -1,17 +1,14 @@
 //! Whatever the last process was doing when it ended, and however it did, the next one has all that
 //! was acknowledged.
 
-use std::fs;
-use std::time::Duration;
-
 use landing_api::adapters::files::Files;
-use landing_api::ports::{ContactStore, KeyIssuer, StoreError};
+use landing_api::ports::{ContactStore, KeyIssuer};
 use tokio::time::advance;
 
 use super::ends;
 use super::faults::{FaultyFiles, faulty, set};
 use super::power::{PowerFiles, Then};
-use crate::fixtures::{House, Opened, key_record, logged, logged_async};
+use crate::prelude::*;
 
 const LEDGER: &str = "ledger.jsonl";
 

@@ -1,10 +1,9 @@
 //! The secret: made once, and never replaced behind the operator's back.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::chown;
 
 use super::contents;
-use crate::fixtures::House;
+use crate::prelude::*;
 
 fn replace_secret(house: &House, bytes: &[u8], mode: u32) {
     fs::write(house.file("secret"), bytes).unwrap();

@@ -1,12 +1,10 @@
 //! Copies of a whole data directory, one before each operation on its files: what a process that is killed
 //! there leaves.
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tempfile::TempDir;
-
-use crate::fixtures::{House, copy_dir};
+use crate::fixtures::copy_dir;
+use crate::prelude::*;
 
 #[derive(Debug)]
 pub(crate) struct Snapshots {

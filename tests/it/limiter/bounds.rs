@@ -1,13 +1,10 @@
 //! What the limiter keeps at most, and for how long.
 
-use std::fs;
-
-use landing_api::domain::policy::PolicyName;
-use landing_api::domain::time::Timestamp;
 use landing_api::ports::{Charge, RateLimiter as _};
 
 use super::{Data, QUOTA, counted, sweep};
-use crate::fixtures::{START, acquire, admit_each, charge, is_admitted, logged, refund, usage};
+use crate::fixtures::{acquire, admit_each, refund, usage};
+use crate::prelude::*;
 
 #[tokio::test]
 async fn the_sweep_leaves_nothing_of_expired_windows() {

@@ -1,13 +1,10 @@
 //! Files that are not as they were left.
 
-use std::fs;
-use std::path::Path;
-
-use landing_api::adapters::limiter::{SledRateLimiter, SledWindowStore, WINDOWS_MAX};
-use landing_api::domain::policy::PolicyName;
+use landing_api::adapters::limiter::SledWindowStore;
 
 use super::{Data, QUOTA, counted, sweep};
-use crate::fixtures::{START, admit_each, admitted, charge, is_admitted, logged, policies};
+use crate::fixtures::{admit_each, admitted};
+use crate::prelude::*;
 
 #[tokio::test]
 async fn damaged_windows_are_removed_and_the_service_starts_empty() {

@@ -1,19 +1,15 @@
 //! A store that fails, and what it is asked at all.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
-use landing_api::adapters::limiter::{
-    Change, SledRateLimiter, WINDOWS_MAX, WindowStore, WindowStoreError,
-};
+use landing_api::adapters::limiter::{Change, WindowStore, WindowStoreError};
 use landing_api::domain::client::LimitKey;
-use landing_api::domain::policy::PolicyName;
-use landing_api::domain::time::Timestamp;
 use landing_api::domain::window::Window;
 use landing_api::ports::{RateLimiter as _, WindowSet};
 
 use super::{QUOTA, sweep};
-use crate::fixtures::{START, admit_each, admitted, charge, is_admitted, peek, policies};
+use crate::fixtures::{admit_each, admitted, peek};
+use crate::prelude::*;
 
 /// A store that can be told to fail, and tells what it was asked.
 #[derive(Clone, Default)]

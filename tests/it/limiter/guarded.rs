@@ -1,17 +1,14 @@
 //! A node behind an engine that may go away: it decides alone then, with its share of each limit.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use landing_api::adapters::cluster::FallbackRateLimiter;
-use landing_api::domain::policy::{Policies, PolicyName};
+use landing_api::domain::policy::Policies;
 use landing_api::metrics::Metrics;
 use landing_api::ports::{Charge, LimiterError};
 
-use crate::fixtures::{
-    FaultyRateLimiter, START, acquire, admitted, charge, is_admitted, refund, usage,
-};
-use crate::twins::ManualClock;
+use crate::fixtures::{FaultyRateLimiter, acquire, admitted, refund, usage};
+use crate::prelude::*;
 
 /// One of three nodes, and whether the engine is away.
 fn guarded() -> (Arc<FallbackRateLimiter>, Arc<AtomicBool>) {

@@ -6,16 +6,12 @@ mod failing_store;
 mod guarded;
 mod restart;
 
-use std::fs;
-use std::path::PathBuf;
-
-use landing_api::adapters::limiter::{SledRateLimiter, SledWindowStore, WINDOWS_MAX};
-use landing_api::domain::time::Timestamp;
+use landing_api::adapters::limiter::SledWindowStore;
 use landing_api::ports::Charge;
-use tempfile::TempDir;
 
 pub(crate) use crate::fixtures::copy_dir;
-use crate::fixtures::{START, admit_each, peek, policies};
+use crate::fixtures::{admit_each, peek};
+use crate::prelude::*;
 
 const QUOTA: &str = "3/60s";
 

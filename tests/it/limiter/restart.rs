@@ -1,18 +1,13 @@
 //! What survives a stop, a kill and a changed command line.
 
-use std::sync::Arc;
 use std::thread;
 
-use landing_api::adapters::limiter::{SledRateLimiter, SledWindowStore, WINDOWS_MAX};
-use landing_api::domain::policy::PolicyName;
-use landing_api::domain::time::Timestamp;
+use landing_api::adapters::limiter::SledWindowStore;
 use landing_api::ports::{RateLimiter as _, WindowSet};
 
 use super::{Data, QUOTA, counted};
-use crate::fixtures::{
-    START, acquire, admit_each, admitted, charge, is_admitted, logged, peek, policies, refund,
-};
-use crate::twins::ManualClock;
+use crate::fixtures::{acquire, admit_each, admitted, peek, refund};
+use crate::prelude::*;
 
 #[tokio::test]
 async fn a_restart_keeps_every_count() {

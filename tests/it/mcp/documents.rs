@@ -1,10 +1,7 @@
 //! The documents describe the MCP server as it describes itself.
 
-use serde_json::{Value, json};
-
-use crate::harness::{Call, TestApp};
-
 use super::{initialize, listed, modern};
+use crate::prelude::*;
 
 async fn document(app: &TestApp, path: &str) -> Value {
     app.send(Call::get(path)).await.json()

@@ -1,16 +1,9 @@
 //! How tools fail: bad arguments, failing dependencies. What becomes of their turns when clients hang up or deadlines
 //! pass, `transport` says.
 
-use std::sync::Arc;
-
-use landing_api::ports::{ModelError, StoreError};
-use serde_json::{Value, json};
-
 use crate::bad_bodies::bad_members;
-use crate::fixtures::failed;
-use crate::harness::{Call, PanickingModelClient, Setup, TestApp};
-use crate::rows::rows;
-use crate::twins::{ScriptedModelClient, ScriptedWebhookSender};
+use crate::harness::PanickingModelClient;
+use crate::prelude::*;
 
 use super::tools::validator;
 use super::{ask, call, call_raw, failure, listed, mint, ping, subscribe};

@@ -1,10 +1,7 @@
 //! What a message and its headers say about it: revision, method, name, capabilities.
 
-use serde_json::{Value, json};
-
-use crate::harness::{Call, TestApp};
-
 use super::{NEWEST, REVISION, REVISIONS, list, modern, plain};
+use crate::prelude::*;
 
 /// Members of `_meta`.
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";

@@ -1,10 +1,7 @@
 //! The HTTP side of `/mcp`: methods, origins, media types, bodies, credentials.
 
-use serde_json::json;
-
-use crate::harness::{Call, Setup, TestApp};
-
 use super::{MCP, call, call_raw, given, ping, plain, raw, result, subscribe};
+use crate::prelude::*;
 
 const SHOP: &str = "https://shop.example";
 

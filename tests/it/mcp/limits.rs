@@ -1,13 +1,7 @@
 //! Tools and HTTP share the same limits and counts.
 
-use std::sync::Arc;
-
-use landing_api::ports::ModelError;
-use serde_json::{Value, json};
-
 use crate::agent::register;
-use crate::harness::{Call, Reply, Setup, TestApp};
-use crate::twins::ScriptedModelClient;
+use crate::prelude::*;
 
 use super::{ask, call, failure, given, mint, ping, subscribe};
 

@@ -11,10 +11,7 @@ mod tools;
 
 use std::panic::Location;
 
-use hyper::StatusCode;
-use serde_json::{Value, json};
-
-use crate::harness::{Call, Reply, TestApp};
+use crate::prelude::*;
 use crate::transport::post;
 
 const MCP: &str = "/mcp";

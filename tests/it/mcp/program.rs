@@ -1,8 +1,6 @@
 //! What the program logs about messages.
 
-use serde_json::json;
-
-use crate::program::{Program, assert_absent, closed_address};
+use crate::prelude::*;
 
 #[test]
 fn the_log_names_the_tool_and_the_cause_and_nobody() {
@@ -14,7 +12,7 @@ fn the_log_names_the_tool_and_the_cause_and_nobody() {
     ];
     let (_dir, program) = Program::fresh(&flags);
     let email = "ada@example.com";
-    let call = |name: &str, arguments: serde_json::Value| {
+    let call = |name: &str, arguments: Value| {
         let params = json!({ "name": name, "arguments": arguments });
         let method = "tools/call";
         json!({ "jsonrpc": "2.0", "id": email, "method": method, "params": params }).to_string()

@@ -1,14 +1,10 @@
 //! The rules of the protocol, with a handshake and stateless.
 
-use serde_json::{Value, json};
-
-use crate::harness::{Call, TestApp};
-use crate::rows::rows;
-
 use super::{
     MCP, NEWEST, REVISION, REVISIONS, call, call_raw, client_at, failure, given, initialize, list,
     modern, ping, plain, raw, result,
 };
+use crate::prelude::*;
 
 /// Header and requested revision, and the one that is agreed. The newest has no handshake.
 const HANDSHAKES: &str = "

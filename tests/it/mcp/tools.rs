@@ -1,14 +1,9 @@
 //! The tools: descriptions, arguments, results.
 
-use std::sync::Arc;
-
 use jsonschema::Validator;
-use serde_json::{Value, json};
 
-use crate::harness::{Call, Setup, TestApp};
 use crate::openapi_contract::contract;
-use crate::rows::rows;
-use crate::twins::{ScriptedMailSender, ScriptedWebhookSender};
+use crate::prelude::*;
 
 use super::{ask, call, listed, mint, plain, raw, subscribe};
 

@@ -2,15 +2,8 @@
 
 mod trap;
 
-use std::sync::Arc;
-
-use hyper::Method;
-use landing_api::domain::policy::PolicyName;
-use landing_api::ports::StoreError;
-
-use crate::harness::{Call, Reply, Setup, TestApp};
 use crate::pages::unescaped;
-use crate::twins::ScriptedWebhookSender;
+use crate::prelude::*;
 
 const PATH: &str = "/newsletter";
 const ENTER_AGAIN: &str = "400 Please enter your address again.";

@@ -3,29 +3,24 @@
 //!
 //! That answers show nothing else is checked by the harness, on every answer of every test.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use http_body_util::BodyExt;
+use hyper::Request;
 use hyper::body::{Body, Bytes, Frame};
-use hyper::{Method, Request};
 use landing_api::http::request::head::Area;
 use landing_api::metrics::workers::{Worker, WorkerHealth};
-use landing_api::ports::{BlockList as _, ModelClient, ModelError, StoreError};
-use serde_json::json;
-use tokio::time::Instant;
+use landing_api::ports::{BlockList as _, ModelClient};
 
 use super::contract::{CONTRACT, Described, object, written};
 use crate::agent::register;
 use crate::contracts::block_list::network;
-use crate::harness::{Call, NOW, PanickingModelClient, Reply, Setup, TestApp, VISITOR};
+use crate::harness::PanickingModelClient;
 use crate::mcp;
+use crate::prelude::*;
 use crate::problems::broken_limiter;
 use crate::transport::WaitingModelClient;
-use crate::twins::ScriptedModelClient;
 
 /// What answers have shown so far.
 #[derive(Default)]
@@ -286,7 +281,7 @@ async fn see_faulty_bodies(seen: &mut Seen, operation: &'static Described) {
         let app = Arc::clone(&app);
         tokio::spawn(async move { respond(&app, operation, Faulty::Endless(bytes)).await });
     }
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    sleep(Duration::from_secs(1)).await;
     let reply = respond(&app, operation, Faulty::Endless(1)).await;
     seen.note(operation, &reply);
 }

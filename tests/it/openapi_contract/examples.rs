@@ -1,14 +1,9 @@
 //! Every example is what it is an example of.
 
-use std::collections::BTreeSet;
-
-use hyper::Method;
 use landing_api::http::answer::problem::Code;
-use serde_json::Value;
 
 use super::contract::{CONTRACT, check_body, closed_validator, object, written};
-use crate::harness::{Call, TestApp};
-use crate::site::facts;
+use crate::prelude::*;
 
 /// The examples of each media type of `content`, at least one each, checked against its schema.
 fn checked<'a>(content: &'a Value, of: &str) -> Vec<(&'a str, &'a str, &'a Value)> {

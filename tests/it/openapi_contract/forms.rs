@@ -1,11 +1,10 @@
 //! One document in two forms.
 
-use landing_api::domain::policy::PolicyName;
 use landing_api::site::SiteFacts;
-use serde_json::Value;
 
 use super::contract::object;
-use crate::site::{facts, render, text_at, variants};
+use crate::prelude::*;
+use crate::site::{text_at, variants};
 
 const SOURCE: &str = include_str!("../../../data/openapi.yaml");
 

@@ -3,15 +3,13 @@
 use landing_api::domain::AccessToken;
 use landing_api::domain::chat::{Content, MESSAGES_MAX};
 use landing_api::domain::email;
-use landing_api::domain::policy::{Policies, PolicyName, Quota};
+use landing_api::domain::policy::{Policies, Quota};
 use landing_api::domain::text::{EchoMessage, Label};
 use landing_api::http::answer::problem::Code;
 use landing_api::site::SiteFacts;
-use serde_json::{Value, json};
 
 use super::contract::{CONTRACT, document, object};
-use crate::harness::{Call, TestApp};
-use crate::site::facts;
+use crate::prelude::*;
 
 fn schema(name: &str) -> &'static Value {
     let schema = &CONTRACT.document["components"]["schemas"][name];

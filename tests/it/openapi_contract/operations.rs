@@ -1,16 +1,13 @@
 //! Every route is described, and nothing else; every operation has the statuses and codes that the
 //! way of a request allows.
 
-use std::collections::BTreeSet;
-
-use hyper::Method;
 use landing_api::http::answer::problem::Code;
 use landing_api::http::endpoint::Endpoint;
 use landing_api::http::request::head::Area;
 use landing_api::http::router::{ENDPOINTS, Router};
-use serde_json::Value;
 
 use crate::harness::is_described;
+use crate::prelude::*;
 
 use super::contract::{CONTRACT, DOCUMENTS, Described, is_discovery, object};
 
