@@ -1,14 +1,11 @@
 //! Connections to the listener of the admin page: clients that hold them.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use landing_api::operator::page::web::serve_connection;
 use tokio::io::{AsyncWriteExt as _, duplex};
-use tokio::time::{Instant, timeout};
-use tokio_util::sync::CancellationToken;
+use tokio::time::timeout;
 
 use super::Desk;
+use crate::prelude::*;
 
 /// How long a connection lasts whose client sends `sent` and reads nothing.
 async fn lifetime(sent: &str) -> Duration {

@@ -1,19 +1,15 @@
 //! Contacts, keys and agents.
 
-use std::sync::Arc;
-
 use landing_api::adapters::files::questions::FileQuestionStore;
 use landing_api::domain::Registration;
 use landing_api::domain::contact::Contact;
 use landing_api::domain::credential::{ApiKey, KeyRecord, KeyState};
-use landing_api::domain::time::Timestamp;
-use landing_api::ports::{ContactStore as _, KeyIssuer as _, StoreError};
+use landing_api::ports::{ContactStore as _, KeyIssuer as _};
 
 use super::{Desk, Login, Visit};
 use crate::assistant_pages::model;
-use crate::fixtures::{OneFile, address, key_record};
-use crate::harness::{Call, NOW, Setup};
-use crate::rows::rows;
+use crate::fixtures::OneFile;
+use crate::prelude::*;
 
 /// An address and a label that would be markup.
 const HOSTILE_ADDRESS: &str = "o'mal&ley`{x}@example.com";
@@ -28,7 +24,7 @@ async fn import(desk: &Desk, count: u32) {
 
 async fn contacts(desk: &Desk, login: &Login, query: &str) -> String {
     let shown = desk.get(login, &format!("/contacts{query}")).await;
-    assert_eq!(shown.status, 200);
+    shown.check(200, &[]);
     shown.text
 }
 
@@ -140,15 +136,13 @@ async fn a_contact_is_shown_with_its_proof() {
     let (_, link) = listed.split_once("<a href=\"/contacts/show").unwrap();
     let link = link.split('"').next().unwrap().replace("&amp;", "&");
     let shown = desk.get(&login, &format!("/contacts/show{link}")).await;
-    assert_eq!(shown.status, 200);
     check_markup("contact", &shown.text);
-    for part in [
+    let proof = [
         "<dt>Signed up</dt><dd>2026-11-21 12:00</dd>",
         "<dt>Origin</dt><dd>api</dd>",
         "href=\"/contacts/erase?email=o%27mal%26ley%60%7Bx%7D%40example.com\"",
-    ] {
-        assert!(shown.text.contains(part), "{part}: {}", shown.text);
-    }
+    ];
+    shown.check(200, &proof);
     assert!(!shown.text.contains("Previous consent"));
     let token = desk.app.contact(HOSTILE_ADDRESS).await.unwrap().leave_token;
     let left = desk.app.contacts.leave(&token.unwrap(), None, NOW).await;
@@ -157,10 +151,8 @@ async fn a_contact_is_shown_with_its_proof() {
     let shown = desk.get(&login, &format!("/contacts/show{link}")).await;
     check_markup("contact", &shown.text);
     let (_, previous) = shown.text.split_once("<h2>Previous consent</h2>").unwrap();
-    assert!(
-        previous.contains("<dt>Unsubscribed</dt><dd>2026-11-21T12:00:00.000Z</dd>"),
-        "{previous}"
-    );
+    let left = "<dt>Unsubscribed</dt><dd>2026-11-21T12:00:00.000Z</dd>";
+    assert!(previous.contains(left), "{previous}");
     let unknown = "?email=a%40b.example";
     for (query, status) in [("", 400), ("?email=nobody", 400), (unknown, 404)] {
         let path = format!("/contacts/show{query}");
@@ -173,24 +165,21 @@ async fn a_contact_is_erased_after_a_confirmation() {
     let (desk, login) = Desk::signed_in().await;
     desk.sign_up("ada@example.com").await;
     desk.sign_up("bob@example.com").await;
-    let path = "/contacts/erase";
-    let question = format!("{path}?email=ada%40example.com");
-    let asked = desk.get(&login, &question).await;
-    assert!(asked.text.contains("Erase this contact?") && asked.text.contains("ada@example.com"));
+    let (path, ada) = ("/contacts/erase", "email=ada%40example.com");
+    let asked = desk.get(&login, &format!("{path}?{ada}")).await;
+    asked.check(200, &["Erase this contact?", "ada@example.com"]);
     assert!(desk.is_known("ada@example.com").await);
 
-    let done = desk.confirm(&login, path, "email=ada%40example.com").await;
-    assert_eq!(done.status, 200);
-    assert!(done.text.contains("<h1>Erased</h1>") && done.text.contains("ada@example.com"));
+    let done = desk.confirm(&login, path, ada).await;
+    done.check(200, &["<h1>Erased</h1>", "ada@example.com"]);
     assert!(!desk.is_known("ada@example.com").await);
     assert!(desk.is_known("bob@example.com").await);
-    let again = desk.confirm(&login, path, "email=ada%40example.com").await;
-    assert!(again.text.contains("<h1>Nothing to erase</h1>"));
+    let again = desk.confirm(&login, path, ada).await;
+    again.check(200, &["<h1>Nothing to erase</h1>"]);
 
     for bad in ["", "email=", "email=nobody", "email=%3Cscript%3E"] {
         let asked = desk.get(&login, &format!("{path}?{bad}")).await;
-        assert_eq!(asked.status, 400, "{bad}");
-        assert!(asked.text.contains("Nothing was done."), "{bad}");
+        asked.check(400, &["Nothing was done."]);
     }
 }
 
@@ -198,14 +187,12 @@ async fn a_contact_is_erased_after_a_confirmation() {
 async fn a_store_that_fails_is_no_empty_list() {
     let (desk, login) = Desk::signed_in().await;
     desk.sign_up("ada@example.com").await;
-    let form = "email=ada%40example.com";
     let failure = StoreError::Unavailable("the disk hums".to_owned());
     desk.app.contacts.fail_with(Some(failure));
     let shown = desk.get(&login, "/contacts").await;
-    assert_eq!(shown.status, 503);
-    assert!(shown.text.contains("the disk hums"));
-    let erase = Visit::post("/contacts/erase", form).of(&login);
-    assert_eq!(desk.send(erase).await.status, 503);
+    shown.check(503, &["the disk hums"]);
+    let erase = Visit::post("/contacts/erase", "email=ada%40example.com");
+    desk.send(erase.of(&login)).await.check(503, &[]);
     desk.app.contacts.fail_with(None);
     assert!(desk.is_known("ada@example.com").await);
 }
@@ -238,8 +225,8 @@ async fn keys_are_found_and_revoked() {
         assert!(found.contains(&one.id().to_string()) && !found.contains(&other.id().to_string()));
     }
     let field = format!("key={}", one.id());
-    let done = desk.confirm(&login, "/keys/revoke", &field).await;
-    assert!(done.text.contains("<h1>Revoked</h1>"), "{}", done.text);
+    let revoke = async || desk.confirm(&login, "/keys/revoke", &field).await;
+    revoke().await.check(200, &["<h1>Revoked</h1>"]);
     let record = async |key: &ApiKey| {
         let found = desk.app.keys.find(&key.fingerprint()).await;
         found.unwrap().unwrap()
@@ -247,8 +234,7 @@ async fn keys_are_found_and_revoked() {
     assert_eq!(record(&one).await.state(NOW), KeyState::Revoked);
     assert_eq!(record(&other).await.state(NOW), KeyState::Active);
     assert!(keys("?q=shop").await.contains("revoked 2026-11-21 12:00"));
-    let again = desk.confirm(&login, "/keys/revoke", &field).await;
-    assert!(again.text.contains("The key was already revoked."));
+    revoke().await.check(200, &["The key was already revoked."]);
     desk.app.clock.advance_ms(1000);
     assert!(keys("").await.contains("expired 2026-11-21 12:00"));
 
@@ -266,14 +252,12 @@ async fn an_agent_is_revoked_after_a_confirmation() {
     let revoke = async |field: &str| desk.confirm(&login, "/agents/revoke", field).await;
     let agents = async || desk.get(&login, "/agents").await.text;
     assert!(agents().await.contains("No results."));
-    let done = revoke(&field).await;
-    assert!(done.text.contains("<h1>Revoked</h1>"), "{}", done.text);
+    revoke(&field).await.check(200, &["<h1>Revoked</h1>"]);
     assert!(agents().await.contains(&client_id));
     let again = revoke(&field).await;
-    assert!(again.text.contains("The agent was already revoked."));
+    again.check(200, &["The agent was already revoked."]);
     let bad = revoke("client_id=%3Cb%3E").await;
-    assert_eq!(bad.status, 400);
-    assert!(bad.text.contains("Not a client ID"), "{}", bad.text);
+    bad.check(400, &["Not a client ID"]);
     assert_eq!(desk.get(&login, "/agents/revoke").await.status, 400);
 }
 
@@ -281,8 +265,7 @@ async fn an_agent_is_revoked_after_a_confirmation() {
 async fn what_strangers_wrote_is_text() {
     let (desk, login) = Desk::signed_in().await;
     desk.sign_up(HOSTILE_ADDRESS).await;
-    let key = issue(&desk, Some(HOSTILE_LABEL)).await;
-    let fingerprint = key.id();
+    let id = issue(&desk, Some(HOSTILE_LABEL)).await.id();
     let encoded = url::form_urlencoded::byte_serialize(HOSTILE_ADDRESS.as_bytes());
     let encoded: String = encoded.collect();
     for path in [
@@ -290,7 +273,7 @@ async fn what_strangers_wrote_is_text() {
         format!("/contacts?q={encoded}"),
         format!("/contacts/erase?email={encoded}"),
         "/keys".to_owned(),
-        format!("/keys/revoke?key={fingerprint}"),
+        format!("/keys/revoke?key={id}"),
         "/contacts?q=%22%3E%3Cscript%3Ealert(1)%3C%2Fscript%3E".to_owned(),
         "/keys?q=%22%3E%3Cimg%20src%3Dx%3E".to_owned(),
         "/?by=%22%3E%3Cimg%20src%3Dx%3E".to_owned(),
@@ -298,13 +281,13 @@ async fn what_strangers_wrote_is_text() {
         "/contacts?sort=%22%3E%3Cimg%3E&after=%22%3E%3Cimg%3E".to_owned(),
     ] {
         let shown = desk.get(&login, &path).await;
-        assert_eq!(shown.status, 200, "{path}");
+        shown.check(200, &[]);
         check_markup(&path, &shown.text);
     }
     // The form has the very address.
     let field = format!("email={encoded}");
     let done = desk.confirm(&login, "/contacts/erase", &field).await;
-    assert!(done.text.contains("<h1>Erased</h1>"));
+    done.check(200, &["<h1>Erased</h1>"]);
     check_markup("erased", &done.text);
     assert!(!desk.is_known(HOSTILE_ADDRESS).await);
 }
@@ -352,9 +335,11 @@ async fn contacts_are_exported_as_a_file() {
     let (desk, login) = Desk::signed_in().await;
     desk.sign_up("=1+1@example.com").await;
     let shown = desk.get(&login, "/contacts/export").await;
-    assert_eq!(shown.status, 200);
     let csv = "text/csv; charset=utf-8";
-    assert_eq!(shown.header("content-type"), Some(csv));
+    assert_eq!(
+        (shown.status.as_u16(), shown.header("content-type")),
+        (200, Some(csv))
+    );
     let disposition = "attachment; filename=\"contacts.csv\"";
     assert_eq!(shown.header("content-disposition"), Some(disposition));
     let text = "email,subscribed_at,last_seen_at,status,confirmed_at,source,consent_text,unsubscribe_url\r\n\
@@ -374,7 +359,6 @@ async fn questions_without_an_answer_are_listed_as_text() {
     let login = desk.sign_in().await;
     let question = Call::question("What is the capital of <b> Mongolia?");
     desk.app.expect("200", question).await;
-    let shown = desk.get(&login, "/questions").await.text;
     let row = "<bdi>What is the capital of &lt;b&gt; Mongolia?</bdi>";
-    assert!(shown.contains(row), "{shown}");
+    desk.get(&login, "/questions").await.check(200, &[row]);
 }

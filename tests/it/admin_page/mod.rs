@@ -9,16 +9,13 @@ mod policies;
 mod program;
 mod queue;
 
-use std::sync::Arc;
-
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Bytes;
-use hyper::{HeaderMap, Method, Request, StatusCode};
+use hyper::{HeaderMap, Request};
 use landing_api::operator::page::AdminPage;
 use landing_api::operator::sessions::Sessions;
 
-use crate::harness::{Call, Setup, TestApp};
-use crate::twins::SeededEntropy;
+use crate::prelude::*;
 
 /// The pages that a session shows, with what they are called in the menu.
 const MENU: [(&str, &str); 8] = [
@@ -33,16 +30,8 @@ const MENU: [(&str, &str); 8] = [
 ];
 
 /// Where forms are sent, but for the one that signs in.
-const FORMS: [&str; 8] = [
-    "/contacts/erase",
-    "/keys/revoke",
-    "/policies/reset",
-    "/agents/revoke",
-    "/blocks/add",
-    "/blocks/remove",
-    "/warning/put-away",
-    "/logout",
-];
+const FORMS: &str = "/contacts/erase /keys/revoke /policies/reset /agents/revoke /blocks/add /blocks/remove \
+                     /warning/put-away /logout";
 
 /// The admin page over a service in memory.
 struct Desk {
@@ -119,6 +108,15 @@ impl Shown {
     fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().unwrap())
     }
+
+    /// Fails unless this is the status, and the page has each of these texts.
+    #[track_caller]
+    fn check(&self, status: u16, parts: &[&str]) {
+        assert_eq!(self.status, status, "{}", self.text);
+        for part in parts {
+            assert!(self.text.contains(part), "{part}: {}", self.text);
+        }
+    }
 }
 
 impl Desk {
@@ -179,13 +177,8 @@ impl Desk {
             assert_eq!(shown.header(name), Some(value), "{where_}");
         }
         let policy = shown.header("content-security-policy").unwrap();
-        for part in [
-            "default-src 'none'",
-            "style-src 'self'",
-            "base-uri 'none'",
-            "form-action 'self'",
-            "frame-ancestors 'none'",
-        ] {
+        let parts = "default-src 'none'|style-src 'self'|base-uri 'none'|form-action 'self'|frame-ancestors 'none'";
+        for part in parts.split('|') {
             assert!(policy.contains(part), "{where_}: {policy}");
         }
         assert!(!policy.contains("unsafe") && !policy.contains("script-src"));

@@ -1,17 +1,12 @@
 //! What was counted.
 
-use std::sync::Arc;
-
 use landing_api::domain::delivery::Channel;
 use landing_api::domain::hourly_counts::{Counted, Counts, Hour};
 use landing_api::metrics::LastError;
-use landing_api::ports::{ModelError, StoreError};
-use serde_json::json;
 
 use super::{Desk, Login, Shown, Visit};
-use crate::harness::{Call, NOW, Setup};
 use crate::operator::{ask_with, rows};
-use crate::twins::{ScriptedMailSender, ScriptedModelClient};
+use crate::prelude::*;
 
 async fn count(desk: &Desk, hours_ago: u64, counted: Counted, number: u64) {
     let mut counts = Counts::default();
@@ -22,7 +17,7 @@ async fn count(desk: &Desk, hours_ago: u64, counted: Counted, number: u64) {
 
 async fn overview(desk: &Desk, login: &Login, by: &str) -> Shown {
     let shown = desk.get(login, &format!("/?by={by}")).await;
-    assert_eq!(shown.status, 200);
+    shown.check(200, &[]);
     shown
 }
 
@@ -68,11 +63,10 @@ async fn counts_are_drawn_by_hour_day_and_month() {
         assert!(plots[1].1.contains("18,446,744,073,709,551,615 in total"));
         // The same as a table, for whoever does not see it.
         let table = "<summary>Sign-ups as a table</summary>";
-        assert!(shown.text.contains(table));
         // The others have no count.
         let others = "None in this time: repeated sign-ups, imported contacts, answered questions, \
                       unanswered questions, requests, rate-limit refusals, refunded charges.";
-        assert!(shown.text.contains(others), "{}", shown.text);
+        shown.check(200, &[table, others]);
     }
     let by_day = overview(&desk, &login, "day").await.text;
     assert!(by_day.contains("<th scope=\"row\">2026-11-20</th><td class=\"number\">1,500</td>"));
@@ -89,17 +83,16 @@ async fn each_period_begins_at_its_first_hour() {
     for (by, first, sum) in [
         ("hour", "2026-11-20 13:00", "1"),
         ("day", "2026-10-22", "7"),
+        ("month", "2025-11 to 2026-11", "15"),
     ] {
         let shown = overview(&desk, &login, by).await;
         let sign_ups = plots(&shown.text)[0].1.clone();
         assert!(sign_ups.starts_with(first), "{by}: {sign_ups}");
-        let told = format!(": {sum} in total");
-        assert!(sign_ups.contains(&told), "{by}: {sign_ups}");
+        assert!(
+            sign_ups.contains(&format!(": {sum} in total")),
+            "{by}: {sign_ups}"
+        );
     }
-    let by_month = overview(&desk, &login, "month").await;
-    let sign_ups = plots(&by_month.text)[0].1.clone();
-    let told = "2025-11 to 2026-11: 15 in total";
-    assert!(sign_ups.starts_with(told), "{sign_ups}");
 }
 
 #[tokio::test]
@@ -109,11 +102,14 @@ async fn contacts_and_imports_are_counted() {
     let rows = rows(&["ada", "bob"]);
     let import = ask_with(&desk.app, "contacts import", json!({}), &rows);
     import.await.unwrap();
-    let shown = overview(&desk, &login, "").await.text;
-    assert!(shown.contains("<dt>Contacts</dt><dd>2</dd>"));
-    assert!(shown.contains("<b>2</b> people get the next issue."));
+    let shown = overview(&desk, &login, "").await;
+    let two = [
+        "<dt>Contacts</dt><dd>2</dd>",
+        "<b>2</b> people get the next issue.",
+    ];
+    shown.check(200, &two);
     let is_imports = |plot: &(String, String)| plot.0.starts_with("Imported contacts");
-    let imports = plots(&shown).into_iter().find(is_imports);
+    let imports = plots(&shown.text).into_iter().find(is_imports);
     assert!(imports.unwrap().1.contains("1 in total"));
     let failure = StoreError::Unavailable("the disk hums".to_owned());
     desk.app.contacts.fail_with(Some(failure));
@@ -171,14 +167,12 @@ async fn the_last_warning_has_an_age_and_is_put_away_until_the_next() {
         desk.send(form.of(&login)).await
     };
     for bad in ["", "yesterday", "%3Cb%3E"] {
-        let refused = put_away(bad).await;
-        assert_eq!(refused.status, 400, "{bad}");
-        assert!(refused.text.contains("At must be a time"), "{bad}");
+        put_away(bad).await.check(400, &["At must be a time"]);
     }
     // What has happened meanwhile was not seen.
     desk.app.metrics.last_error.set(warn("the disk is full"));
     let done = put_away(at).await;
-    assert_eq!(done.status, 303);
+    done.check(303, &[]);
     assert_eq!(done.header("location"), Some(&*format!("{}/", login.root)));
     let shown = overview(&desk, &login, "").await.text;
     assert!(shown.contains("just now") && shown.contains("the disk is full"));
@@ -192,13 +186,13 @@ async fn the_model_is_named_with_its_state_and_its_last_error() {
     let model = ScriptedModelClient::new([Err(ModelError::Unusable("status 502".to_owned()))]);
     let desk = Desk::over(Setup::with_model(Arc::new(model)));
     let login = desk.sign_in().await;
-    let shown = overview(&desk, &login, "").await.text;
-    assert!(shown.contains("<dt>Name</dt><dd>a model</dd>"));
-    assert!(shown.contains("<dt>Last error</dt><dd>none since start</dd>"));
+    let none = "<dt>Last error</dt><dd>none since start</dd>";
+    let shown = overview(&desk, &login, "").await;
+    shown.check(200, &["<dt>Name</dt><dd>a model</dd>", none]);
     desk.app.send(Call::chat()).await;
     desk.app.clock.advance_ms(5000);
-    let shown = overview(&desk, &login, "").await.text;
-    assert!(shown.contains("<dd>5 seconds ago: model gave no usable answer: status 502</dd>"));
-    assert!(shown.contains("<dt>No usable answer</dt><dd>1</dd>"));
-    assert!(!shown.contains("<dt>No answer found</dt>"));
+    let shown = overview(&desk, &login, "").await;
+    let error = "<dd>5 seconds ago: model gave no usable answer: status 502</dd>";
+    shown.check(200, &[error, "<dt>No usable answer</dt><dd>1</dd>"]);
+    assert!(!shown.text.contains("<dt>No answer found</dt>"));
 }

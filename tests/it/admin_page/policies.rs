@@ -1,11 +1,10 @@
 //! The rate limits.
 
 use landing_api::domain::client::{LimitKey, Network, Subject};
-use landing_api::domain::policy::PolicyName;
 use landing_api::domain::pseudonym::Pseudonym;
 
 use super::Desk;
-use crate::harness::{Call, NOW, Setup, VISITOR};
+use crate::prelude::*;
 
 #[tokio::test]
 async fn the_busiest_identities_are_shown_and_reset() {
@@ -37,15 +36,15 @@ async fn the_busiest_identities_are_shown_and_reset() {
     }
 
     let done = reset(&format!("client={key}")).await;
-    assert!(done.text.contains("<h1>Reset</h1>"), "{}", done.text);
+    done.check(200, &["<h1>Reset</h1>"]);
     assert_eq!(desk.app.send(health()).await.status, 200);
     let unknown = reset(&format!("client={}", "05".repeat(16))).await;
-    assert!(unknown.text.contains("<h1>Nothing to reset</h1>"));
-    let all = reset("policy=default").await;
-    assert!(all.text.contains("<h1>Reset</h1>"));
+    unknown.check(200, &["<h1>Nothing to reset</h1>"]);
+    reset("policy=default")
+        .await
+        .check(200, &["<h1>Reset</h1>"]);
     for bad in " policy= policy=all client=ff client=%3Cb%3E policy=%3Cb%3E".split(' ') {
         let asked = desk.get(&login, &format!("/policies/reset?{bad}")).await;
-        assert_eq!(asked.status, 400, "{bad}");
-        assert!(asked.text.contains("Nothing was done."));
+        asked.check(400, &["Nothing was done."]);
     }
 }

@@ -3,10 +3,8 @@
 use std::io::Write as _;
 use std::net::TcpStream;
 
-use tempfile::TempDir;
-
 use crate::commands;
-use crate::program::{Program, Ran, assert_absent, command, exchange};
+use crate::prelude::*;
 
 fn admin_link(data_dir: &TempDir) -> Ran {
     commands::run("admin link", data_dir.path())
@@ -54,7 +52,7 @@ fn the_link_of_the_command_opens_the_page() {
     let form = "email=ada%40example.com";
     let erased = post(address, &format!("{root}contacts/erase"), &cookie, form);
     assert!(erased.contains("<h1>Erased</h1>"), "{erased}");
-    let ledger = std::fs::read_to_string(data_dir.path().join("ledger.jsonl")).unwrap();
+    let ledger = fs::read_to_string(data_dir.path().join("ledger.jsonl")).unwrap();
     assert!(!ledger.contains("ada@example.com"));
 
     let json = commands::run("admin link --json", data_dir.path()).json();
