@@ -1,18 +1,13 @@
 //! The breaker: which upstreams are left alone, for how long, and what closes it.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use landing_api::adapters::model::OpenAiModelClient;
-use landing_api::adapters::model::openai::OpenAiSettings;
-use landing_api::ports::{AnswerSink, ModelClient as _, ModelError, SinkClosed};
-use serde_json::json;
+use landing_api::ports::{AnswerSink, ModelClient as _, SinkClosed};
 
-use crate::harness::Setup;
+use crate::prelude::*;
 use crate::twins::MemoryAnswerSink;
 
 use super::upstream::{Script, Then, Upstream, piece};
-use super::{app, ask, check_refund, client, question, settings, text};
+use super::{app, ask, check_refund, client, model, model_with, question, settings, text};
 
 #[tokio::test]
 async fn while_a_dead_upstream_is_left_alone_nobody_pays_under_any_policy() {
@@ -54,11 +49,7 @@ async fn an_account_that_is_used_up_is_not_asked_again() {
 
 #[tokio::test(start_paused = true)]
 async fn slow_questions_of_one_visitor_close_the_assistant_to_nobody() {
-    let upstream = Upstream::start([Script::silent()]).await;
-    let model = client(OpenAiSettings {
-        concurrency: 16,
-        ..settings(&upstream)
-    });
+    let (upstream, model) = model_with([Script::silent()], |it| it.concurrency = 16).await;
     let slow: Vec<_> = (0..8)
         .map(|_| {
             let model = Arc::clone(&model);
@@ -91,8 +82,7 @@ async fn asked_after(times: usize, model: &OpenAiModelClient, upstream: &Upstrea
 #[tokio::test(start_paused = true)]
 async fn a_gateway_with_nobody_behind_it_counts_as_dead_and_a_server_error_does_not() {
     for (status, asked) in [(503, 5), (401, 5), (422, 8), (500, 8)] {
-        let upstream = Upstream::start([Script::json(status, &json!({}))]).await;
-        let model = client(settings(&upstream));
+        let (upstream, model) = model([Script::json(status, &json!({}))]).await;
         assert_eq!(asked_after(8, &model, &upstream).await, asked, "{status}");
     }
 }
@@ -111,8 +101,7 @@ async fn an_upstream_that_asks_to_be_left_alone_is_for_so_long_and_no_longer_tha
         let script = Script::json(status, &json!({}))
             .header("retry-after", retry_after)
             .header("date", "Sat, 21 Nov 2026 12:00:00 GMT");
-        let upstream = Upstream::start([script]).await;
-        let model = client(settings(&upstream));
+        let (upstream, model) = model([script]).await;
         if pause == 0 {
             assert_eq!(asked_after(3, &model, &upstream).await, 3, "{retry_after}");
             continue;
@@ -134,8 +123,7 @@ async fn what_a_visitor_says_about_money_closes_the_assistant_to_nobody() {
         (422, json!({"detail": [{"msg": echo}]})),
         (500, json!({"error": {"message": echo}})),
     ] {
-        let upstream = Upstream::start([Script::json(status, &body)]).await;
-        let model = client(settings(&upstream));
+        let (upstream, model) = model([Script::json(status, &body)]).await;
         assert_eq!(asked_after(3, &model, &upstream).await, 3, "{body}");
     }
 }
@@ -146,8 +134,7 @@ async fn the_first_byte_of_an_answer_ends_the_trial() {
         (true, Script::stream([piece("Hi")])),
         (false, Script::new(200, "application/json", "{")),
     ] {
-        let upstream = Upstream::start([Script::dropped()]).await;
-        let model = client(settings(&upstream));
+        let (upstream, model) = model([Script::dropped()]).await;
         assert_eq!(asked_after(8, &model, &upstream).await, 5);
         tokio::time::advance(Duration::from_secs(10)).await;
         // The trial begins to answer, and does not end.

@@ -1,19 +1,11 @@
 //! What the pages answer while the model is away, and what they do not.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use hyper::StatusCode;
-use landing_api::adapters::model::openai::OpenAiSettings;
-use landing_api::adapters::model::{OpenAiModelClient, PassageModelClient};
+use landing_api::adapters::model::OpenAiModelClient;
 use landing_api::ports::ModelClient;
-use serde_json::{Value, json};
 
 use super::upstream::{Script, Then, Upstream, chunk, piece};
-use super::{app_with, ask, ask_for_stream, check_refund, client, settings};
-use crate::harness::{Call, Reply, Setup};
-use crate::rows::rows;
-use crate::site::{facts, render};
+use super::{app_with, ask, ask_for_stream, check_refund, client, model_with, settings};
+use crate::prelude::*;
 use crate::streaming::{events, joined};
 
 const AWAY: &str = "Our assistant\u{2019}s language model is unavailable right now. This answer comes from \
@@ -142,11 +134,7 @@ async fn the_first_line_is_in_the_language_of_the_question() {
 
 #[tokio::test]
 async fn a_model_without_a_place_left_is_fallback_cause() {
-    let upstream = Upstream::start([Script::silent()]).await;
-    let model = client(OpenAiSettings {
-        concurrency: 1,
-        ..settings(&upstream)
-    });
+    let (upstream, model) = model_with([Script::silent()], |it| it.concurrency = 1).await;
     let app = before(Arc::clone(&model))
         .limit("assistant-ip", "1/24h")
         .start();
@@ -192,7 +180,7 @@ async fn a_pause_of_the_model_costs_no_time() {
     for _ in 0..5 {
         app.send(ask()).await;
     }
-    let began = tokio::time::Instant::now();
+    let began = Instant::now();
     check_fallback(&app.send(ask_for_stream()).await, "left alone");
     assert!(began.elapsed() < Duration::from_secs(1));
 }

@@ -10,21 +10,15 @@ mod trouble;
 pub(crate) mod upstream;
 pub(crate) mod whole;
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use landing_api::adapters::model::OpenAiModelClient;
 use landing_api::adapters::model::openai::{OpenAiSettings, Roots, bearer_token, chat_completions};
 use landing_api::domain::chat::{Content, Conversation, Message, Role};
-use landing_api::http::server::ServerLimits;
-use landing_api::ports::{AnswerSink, ModelClient, ModelError};
+use landing_api::ports::{AnswerSink, ModelClient};
 use serde_json::Map;
-use tokio_util::sync::CancellationToken;
 
-use crate::harness::{Call, Reply, Setup, TestApp};
-use crate::transport::Server;
+use upstream::{Script, Upstream};
 
-use upstream::Upstream;
+use crate::prelude::*;
 
 const PATH: &str = "/api/v1/assistant/chat";
 /// What the visitor says; no log line may repeat it.
@@ -53,6 +47,21 @@ pub(crate) fn client(settings: OpenAiSettings) -> Arc<OpenAiModelClient> {
         Roots::of([]),
         CancellationToken::new(),
     ))
+}
+
+/// An upstream with these scripts, and the model that it is.
+async fn model(scripts: impl IntoIterator<Item = Script>) -> (Upstream, Arc<OpenAiModelClient>) {
+    model_with(scripts, |_settings| ()).await
+}
+
+async fn model_with(
+    scripts: impl IntoIterator<Item = Script>,
+    change: impl FnOnce(&mut OpenAiSettings),
+) -> (Upstream, Arc<OpenAiModelClient>) {
+    let upstream = Upstream::start(scripts).await;
+    let mut settings = settings(&upstream);
+    change(&mut settings);
+    (upstream, client(settings))
 }
 
 /// The service before `upstream`, its visitors unlimited but for the chat quota.

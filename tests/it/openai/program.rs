@@ -1,17 +1,14 @@
 //! The real program with a model of its own: its certificates, its parameters, its log.
 
-use std::fs::{Permissions, create_dir, set_permissions, write};
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::fs::{create_dir, set_permissions, write};
 use std::process::Command;
 
-use serde_json::json;
 use tempfile::NamedTempFile;
 use tokio_rustls::TlsAcceptor;
 
 use super::upstream::{Script, Upstream, end, piece};
 use crate::field::files::pem;
-use crate::program::{Program, Ran, command};
+use crate::prelude::*;
 use crate::tls::Authority;
 
 const PATH: &str = "/api/v1/assistant/chat";

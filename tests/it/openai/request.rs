@@ -2,13 +2,12 @@
 
 use landing_api::adapters::model::openai::{OpenAiSettings, bearer_token};
 use landing_api::domain::chat::Role;
-use landing_api::ports::{ModelClient, ModelError};
-use serde_json::{Map, Value, json};
+use landing_api::ports::ModelClient;
+use serde_json::Map;
 
 use super::upstream::{Script, Upstream};
 use super::{app, check_refund, client, conversation, settings};
-use crate::harness::Call;
-use crate::rows::rows;
+use crate::prelude::*;
 
 const FORGED: &str = r#"{"messages":[
     {"role":"user","content":"first"},

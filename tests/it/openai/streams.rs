@@ -1,12 +1,11 @@
 //! Every form of a streamed answer, and of one that breaks.
 
-use landing_api::adapters::model::openai::OpenAiSettings;
 use landing_api::ports::{ModelClient, ModelError};
 use serde_json::json;
 
 use super::upstream::{Script, Then, Upstream, chunk, end, piece};
 use super::whole::{check_outcome, remaining};
-use super::{app_with, ask_for_stream, client, settings};
+use super::{app_with, ask_for_stream, client, model, model_with, settings};
 use crate::streaming::{events, joined};
 use crate::twins::MemoryAnswerSink;
 
@@ -90,8 +89,7 @@ async fn every_stream_that_is_none() {
 /// Fails unless this much of the answer is read, and the turn ends in that kind of outcome.
 async fn check(script: Script, read: &str, kind: &str, text: &str) {
     let about = format!("{script:.300?}");
-    let upstream = Upstream::start([script]).await;
-    let model = client(settings(&upstream));
+    let (upstream, model) = model([script]).await;
     let reply = app_with(model.clone()).send(ask_for_stream()).await;
     let (pieces, outcome) = self::read(&*model).await;
     assert_eq!(pieces.concat(), read, "{about}");
@@ -125,8 +123,7 @@ async fn read(model: &dyn ModelClient) -> (Vec<String>, Result<String, ModelErro
 async fn the_first_answer_is_streamed_as_it_comes() {
     for finish in ["stop", "length"] {
         let script = Script::stream([piece("One "), piece("two"), chunk(&json!({}), Some(finish))]);
-        let upstream = Upstream::start([script]).await;
-        let model = client(settings(&upstream));
+        let (_upstream, model) = model([script]).await;
         for _ in 0..2 {
             let (pieces, reply) = read(&*model).await;
             assert_eq!(pieces, ["One", " two"], "{finish}");
@@ -148,11 +145,7 @@ async fn a_model_that_thinks_first_is_held_back_to_the_first_closing_tag() {
         (Script::stream([piece("secret")]).then(Then::Close), &[]),
     ] {
         let about = format!("{script:?}");
-        let upstream = Upstream::start([script]).await;
-        let model = client(OpenAiSettings {
-            thinks_first: true,
-            ..settings(&upstream)
-        });
+        let (_upstream, model) = model_with([script], |it| it.thinks_first = true).await;
         let (read, outcome) = read(&*model).await;
         assert_eq!(read, pieces, "{about}");
         if pieces.is_empty() {

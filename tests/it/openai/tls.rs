@@ -1,11 +1,9 @@
 //! An upstream behind TLS, vouched for by an authority of our own.
 
-use std::sync::Arc;
-
 use landing_api::adapters::model::OpenAiModelClient;
 use landing_api::adapters::model::openai::Roots;
-use tokio_util::sync::CancellationToken;
 
+use crate::prelude::*;
 use crate::tls::Authority;
 
 use super::upstream::{Script, Upstream};

@@ -1,26 +1,19 @@
 //! An upstream that is slow or full, and a reader that is: deadlines and permits.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use async_trait::async_trait;
 use landing_api::adapters::model::OpenAiModelClient;
-use landing_api::adapters::model::openai::OpenAiSettings;
-use landing_api::http::server::ServerLimits;
-use landing_api::ports::{AnswerSink, ModelClient, ModelError, SinkClosed};
-use serde_json::json;
+use landing_api::ports::{AnswerSink, ModelClient, SinkClosed};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpListener;
-use tokio::time::Instant;
 
 use super::upstream::{Script, Then, Upstream, chunk, end, piece};
 use super::{
-    app_with, ask, ask_for_stream, check_refund, client, question, settings, settings_at, text,
+    app_with, ask, ask_for_stream, check_refund, client, model, model_with, question, settings_at,
+    text,
 };
-use crate::harness::Setup;
-use crate::program::closed_address;
+use crate::prelude::*;
 use crate::streaming::ask_on_the_wire;
-use crate::transport::{Connection, Server, hello};
+use crate::transport::hello;
 use crate::twins::MemoryAnswerSink;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -43,8 +36,7 @@ async fn a_deadline_before_the_first_byte_is_refunded_and_one_after_it_is_not() 
         ("first chunk", role, ask_for_stream(), 9),
         ("first word", word, ask_for_stream(), 9),
     ] {
-        let upstream = Upstream::start([script]).await;
-        let model = client(settings(&upstream));
+        let (_upstream, model) = model([script]).await;
         let app = app_with(model.clone());
         let began = Instant::now();
         let reply = app.send(call).await;
@@ -86,11 +78,7 @@ async fn a_connection_that_is_not_made_within_five_seconds_is_given_up() {
 
 #[tokio::test]
 async fn past_the_concurrency_a_turn_is_refused_without_a_charge() {
-    let upstream = Upstream::start([Script::silent()]).await;
-    let model = client(OpenAiSettings {
-        concurrency: 1,
-        ..settings(&upstream)
-    });
+    let (upstream, model) = model_with([Script::silent()], |it| it.concurrency = 1).await;
     let setup = Setup::with_model(model.clone());
     let server = Server::start(setup, ServerLimits::default()).await;
     let mut first = server.connect().await;
@@ -126,8 +114,7 @@ async fn a_reader_that_leaves_ends_the_call_and_frees_the_permit() {
     // It may be the beginning of a tag.
     let held_back = Script::stream([piece("<thi")]).then(Then::Hold);
     for (script, is_read) in [(Script::silent(), false), (held_back, false), (text, true)] {
-        let upstream = Upstream::start([script]).await;
-        let model = client(settings(&upstream));
+        let (upstream, model) = model([script]).await;
         let (_server, mut connection) = ask_on_a_connection(&model).await;
         upstream.wait_until_asked().await;
         if is_read {
@@ -142,8 +129,7 @@ async fn a_reader_that_leaves_ends_the_call_and_frees_the_permit() {
 
 #[tokio::test]
 async fn a_panic_elsewhere_or_a_dropped_turn_leaves_no_permit_taken() {
-    let upstream = Upstream::start([Script::silent()]).await;
-    let model = client(settings(&upstream));
+    let (upstream, model) = model([Script::silent()]).await;
     let permit = model.reserve().unwrap();
     let asked = Arc::clone(&model);
     let turn = tokio::spawn(async move {
@@ -166,7 +152,7 @@ struct SlowSink {
 #[async_trait]
 impl AnswerSink for SlowSink {
     async fn push(&self, text: &str) -> Result<(), SinkClosed> {
-        tokio::time::sleep(self.pause).await;
+        sleep(self.pause).await;
         self.taken.push(text).await
     }
 }
@@ -185,8 +171,7 @@ async fn a_slow_reader_has_the_whole_answer_soon_after_the_deadline_or_an_error(
         (&at_once, 40, false),
         (&held_back, 3600, false),
     ] {
-        let upstream = Upstream::start([script.clone()]).await;
-        let model = client(settings(&upstream));
+        let (_upstream, model) = model([script.clone()]).await;
         let sink = SlowSink {
             pause: Duration::from_secs(pause),
             taken: MemoryAnswerSink::default(),
@@ -211,8 +196,7 @@ async fn past_the_deadline_what_has_come_is_read_no_further() {
     // More than is read at once.
     let piecewise = event("One ") + &format!(":{}\n", "x".repeat(1 << 18)) + "data: [DONE]\n\n";
     for body in [at_once, piecewise] {
-        let upstream = Upstream::start([Script::new(200, "text/event-stream", body)]).await;
-        let model = client(settings(&upstream));
+        let (_upstream, model) = model([Script::new(200, "text/event-stream", body)]).await;
         let sink = SlowSink {
             pause: TIMEOUT + Duration::from_secs(2),
             taken: MemoryAnswerSink::default(),

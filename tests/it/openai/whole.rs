@@ -1,13 +1,9 @@
 //! Every form of a whole answer and of an error: what the visitor gets, who bears the turn, and what the
 //! log is told.
 
-use hyper::StatusCode;
-use landing_api::ports::ModelError;
-use serde_json::Value;
-
 use super::upstream::{Script, Then, Upstream, end, piece};
 use super::{app, ask, client, settings};
-use crate::rows::rows;
+use crate::prelude::*;
 
 /// Messages: why the model stopped, the message, what comes of the turn, and the answer or a part of the
 /// cause. What else is read of a message, or left out, the tests of its reader tell.
