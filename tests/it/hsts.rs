@@ -1,7 +1,6 @@
 //! `Strict-Transport-Security` (RFC 6797).
 
-use crate::harness::{Call, Setup};
-use crate::program::{Program, exchange};
+use crate::prelude::*;
 
 #[tokio::test]
 async fn every_answer_tells_browsers_to_insist_on_https_if_that_is_set() {
@@ -30,12 +29,4 @@ async fn every_answer_tells_browsers_to_insist_on_https_if_that_is_set() {
             assert_eq!(reply.header("strict-transport-security"), expected);
         }
     }
-}
-
-#[test]
-fn the_program_sends_it_where_its_base_url_is_https() {
-    let (_dir, program) = Program::fresh(&["--base-url", "https://a.example", "--hsts", "5m"]);
-    let request = "GET / HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n";
-    let answer = exchange(&program.address, request);
-    assert!(answer.contains("\r\nstrict-transport-security: max-age=300\r\n"));
 }

@@ -1,28 +1,18 @@
 //! The certificate that the service orders itself: flags, what is kept, and orders that fail. `.ci/acme` has the
 //! orders that succeed, with a real authority.
 
-use std::fs;
 use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
-use std::sync::Arc;
 
 use landing_api::adapters::outbound::{Roots, certificates_in};
 use landing_api::adapters::tls::acme::{AcmeClient, AcmeSettings};
-use landing_api::domain::time::{DAY_MS, Timestamp};
-use landing_api::http::server::ServerLimits;
-use serde_json::{Value, json};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConnection;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use crate::harness::Setup;
-use crate::program::{Program, Ran, closed_address, command, landing_api, private_dir};
-use crate::transport::Server;
-
 use super::authority::{PAGE, ScriptedAuthority};
 use super::program::{ask, status, until};
 use super::{Authority, BOTH, NAME, Pair, write_private};
+use crate::prelude::*;
 
 const DIRECTORY: &str = "https://localhost:9/dir";
 
@@ -122,7 +112,7 @@ fn what_is_damaged_is_named_and_what_a_group_may_read_is_read() {
     assert!(refusal().contains("acme.json is damaged: remove it"));
     keep(dir.path(), &pair, &issued(Timestamp::default()));
     // The start closes the whole data directory to others.
-    fs::set_permissions(&certificate, fs::Permissions::from_mode(0o660)).unwrap();
+    fs::set_permissions(&certificate, Permissions::from_mode(0o660)).unwrap();
     assert!(validity().is_some());
 }
 

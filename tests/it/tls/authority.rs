@@ -1,20 +1,16 @@
 //! A scripted ACME authority (RFC 8555): a server that knows accounts, and answers every order with one problem, or
 //! issues certificates except for some names.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
-use std::sync::Arc;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use parking_lot::Mutex;
 use rcgen::{CertificateParams, Issuer, KeyPair, PublicKeyData, SignatureAlgorithm};
-use serde_json::{Value, json};
 use x509_cert::der::Decode as _;
 use x509_cert::request::CertReq;
 
 use crate::field::files::pem;
-use crate::provider::{Provider, Received, Script};
+use crate::prelude::*;
+use crate::provider::{Received, Script};
 
 use super::Authority;
 
@@ -69,7 +65,7 @@ impl ScriptedAuthority {
 
     async fn start(vouching: &Authority, state: State) -> Self {
         let root = vouching.dir.path().join("acme-root.pem");
-        std::fs::write(&root, pem("CERTIFICATE", &vouching.root)).unwrap();
+        fs::write(&root, pem("CERTIFICATE", &vouching.root)).unwrap();
         let state = Arc::new(state);
         let shared = Arc::clone(&state);
         let answer = move |request: &Received| answer(request, &shared);

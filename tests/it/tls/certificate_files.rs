@@ -1,14 +1,9 @@
 //! The two files of a certificate: what is refused, and what replaces what.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
-use std::time::Duration;
-
-use landing_api::domain::time::Timestamp;
 use rcgen::CertificateParams;
 
 use crate::field::files::{ENCRYPTED, der, pem};
+use crate::prelude::*;
 
 use super::{Authority, Pair, write_private};
 
@@ -17,6 +12,14 @@ fn complaint(pair: &Pair) -> String {
     let line = pair.open().unwrap_err();
     assert!(!line.contains('\n'), "{line}");
     line
+}
+
+/// Fails unless `told` is told of the file at `path`, which `flag` names, and nothing of its content.
+fn check(pair: &Pair, flag: &str, path: &Path, told: &str) {
+    let line = complaint(pair);
+    let is_named = line.starts_with(&format!("{flag}: {}: ", path.display()));
+    assert!(is_named && line.contains(told), "{told}: {line}");
+    assert!(!line.contains("MI") && !line.contains("BEGIN"), "{line}");
 }
 
 const P521: &str = "-----BEGIN PRIVATE KEY-----
@@ -69,28 +72,20 @@ fn files_that_do_not_make_a_certificate_are_named_with_the_reason() {
         (openssh.into(), "it holds: OPENSSH PRIVATE KEY"),
         (rsa.into(), "a key that cannot be used: use P-256"),
     ];
-    let check = |flag: &str, path: &Path, told: &str| {
-        let line = complaint(&pair);
-        assert!(
-            line.starts_with(&format!("{flag}: {}: ", path.display())) && line.contains(told),
-            "{told}: {line}"
-        );
-        assert!(!line.contains("MI") && !line.contains("BEGIN"), "{line}");
-    };
     for (bytes, told) in chains {
         fs::write(&pair.chain, bytes).unwrap();
-        check("--tls-cert", &pair.chain, told);
+        check(&pair, "--tls-cert", &pair.chain, told);
     }
     fs::write(&pair.chain, backwards).unwrap();
-    check("--tls-key", &pair.key, unlike);
+    check(&pair, "--tls-key", &pair.key, unlike);
     fs::write(&pair.chain, &good_chain).unwrap();
     for (bytes, told) in keys {
         fs::write(&pair.key, bytes).unwrap();
-        check("--tls-key", &pair.key, told);
+        check(&pair, "--tls-key", &pair.key, told);
     }
     write_private(&pair.key, key);
     assert!(pair.open().is_ok());
-    fs::set_permissions(&pair.key, fs::Permissions::from_mode(0o644)).unwrap();
+    fs::set_permissions(&pair.key, Permissions::from_mode(0o644)).unwrap();
     assert!(complaint(&pair).contains("can be read by other users"));
     fs::remove_file(&pair.key).unwrap();
     assert!(complaint(&pair).contains("No such file"));
@@ -103,30 +98,24 @@ fn a_fault_in_the_middle_of_a_file_is_not_skipped() {
     let [chain, key] = [&pair.chain, &pair.key].map(|path| fs::read_to_string(path).unwrap());
     let [endless, endless_key] = [&chain, &key].map(|pem| pem.split("-----END").next().unwrap());
     let (cut, malformed) = ("has a PEM block that has no end", "has a malformed first");
+    let (no_der, short) = (
+        pem("CERTIFICATE", &[0; 3]),
+        chain.replacen("E-----", "E----", 1),
+    );
     for (text, told) in [
-        (
-            chain.clone() + &pem("CERTIFICATE", &[0; 3]),
-            "certificate 2: ",
-        ),
+        (chain.clone() + &no_der, "certificate 2: "),
         (format!("{chain}{endless}{chain}"), cut),
         (format!("{chain}{endless}\nsubject=CN = a\n{chain}"), cut),
         (format!("{endless}{key}"), cut),
-        (
-            chain.clone() + &chain.replacen("E-----", "E----", 1),
-            malformed,
-        ),
+        (chain.clone() + &short, malformed),
         (chain.replace('\n', " "), malformed),
         (
-            format!("{endless_key}{ENCRYPTED}"),
+            endless_key.to_owned() + ENCRYPTED,
             "it holds: PRIVATE KEY, EC",
         ),
     ] {
         fs::write(&pair.chain, text).unwrap();
-        let line = complaint(&pair);
-        assert!(
-            line.contains("--tls-cert") && line.contains(told),
-            "{told}: {line}"
-        );
+        check(&pair, "--tls-cert", &pair.chain, told);
     }
     fs::write(&pair.chain, &chain).unwrap();
     for (text, told) in [
@@ -134,11 +123,7 @@ fn a_fault_in_the_middle_of_a_file_is_not_skipped() {
         (format!("ENCRYPTED\n{chain}"), "holds no private key in PEM"),
     ] {
         fs::write(&pair.key, text).unwrap();
-        let line = complaint(&pair);
-        assert!(
-            line.contains("--tls-key") && line.contains(told),
-            "{told}: {line}"
-        );
+        check(&pair, "--tls-key", &pair.key, told);
     }
 }
 

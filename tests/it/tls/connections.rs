@@ -1,26 +1,21 @@
 //! Connections that speak TLS.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use http_body_util::Empty;
 use hyper::Request;
 use hyper::body::Bytes;
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use landing_api::http::server::ServerLimits;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio::time::Instant;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::version::{TLS12, TLS13};
 use tokio_rustls::rustls::{ClientConfig, HandshakeKind, ServerConfig};
 
-use crate::fixtures::{eventually, logged_async};
-use crate::harness::Setup;
+use crate::fixtures::eventually;
+use crate::prelude::*;
 use crate::shares::{ONE, OTHER};
-use crate::transport::{HEALTH, Server};
+use crate::transport::HEALTH;
 
 use super::{Authority, BOTH, name};
 
@@ -169,7 +164,7 @@ async fn a_large_answer_and_a_body_pass_through() {
     let request = last_health().replace("/api/v1/health", "/openapi.json");
     let answer = answer_to(client.unwrap(), &request).await;
     let (_, body) = answer.split_once("\r\n\r\n").unwrap();
-    assert!(body.len() > 64 * 1024 && serde_json::from_str::<serde_json::Value>(body).is_ok());
+    assert!(body.len() > 64 * 1024 && serde_json::from_str::<Value>(body).is_ok());
     let client = server.shake(ONE, &authority.client(BOTH, &[])).await;
     let body = format!(r#"{{"email":"ada@example.com"{}}}"#, " ".repeat(4000));
     let post = crate::transport::post("/api/v1/newsletter", &body);

@@ -8,17 +8,14 @@ mod connections;
 mod program;
 mod redirect;
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
 use landing_api::adapters::tls::OwnCertificate;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
-use tempfile::TempDir;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::version::{TLS12, TLS13};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
+
+use crate::prelude::*;
 
 pub(crate) const NAME: &str = "landing.example";
 const BOTH: &[&SupportedProtocolVersion] = &[&TLS13, &TLS12];
@@ -118,5 +115,5 @@ fn name() -> ServerName<'static> {
 pub(crate) fn write_private(path: &Path, text: &str) {
     use std::os::unix::fs::PermissionsExt as _;
     fs::write(path, text).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::set_permissions(path, Permissions::from_mode(0o600)).unwrap();
 }

@@ -1,22 +1,14 @@
 //! The program with the files of a certificate.
 
-use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::path::Path;
-use std::sync::Arc;
 
-use rustix::process::Signal;
-use serde_json::Value;
 use tokio_rustls::rustls::client::Resumption;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::{ClientConfig, ClientConnection, StreamOwned};
 
-use crate::program::{
-    Program, Ran, assert_absent, closed_address, command, exchange, landing_api, private_dir,
-};
-
 use super::{Authority, BOTH, Pair, name};
+use crate::prelude::*;
 
 /// The certificate that the program presents, and the head of its answer.
 pub(super) fn ask(address: &str, config: &Arc<ClientConfig>) -> (CertificateDer<'static>, String) {
@@ -58,13 +50,13 @@ fn a_pair_that_was_replaced_is_used_after_sighup_and_half_a_pair_is_not() {
     let program = Program::start(
         command(dir.path())
             .args(pair.flags())
-            .arg("--base-url=https://landing.example")
+            .args(["--base-url=https://landing.example", "--hsts=5m"])
             .arg(format!("--redirect-listen={plain}")),
     );
     let (presented, answer) = ask(&program.address, &config);
     assert_eq!(presented, pair.certificate);
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
-    let secured = "strict-transport-security: max-age=";
+    let secured = "\r\nstrict-transport-security: max-age=300\r\n";
     assert!(answer.contains(secured), "{answer}");
     let sent = exchange(&plain, "GET /de HTTP/1.1\r\nHost: landing.example\r\n\r\n");
     let location = "location: https://landing.example/de\r\n";
@@ -106,23 +98,14 @@ fn a_bad_pair_ends_a_start_in_one_line_before_anything_is_opened() {
 
 #[test]
 fn a_certificate_that_is_not_valid_now_is_served_with_a_warning_and_check_says_so() {
-    let authority = Authority::new();
-    let dir = private_dir();
+    let (authority, dir) = (Authority::new(), private_dir());
+    let before = "is not valid before 2400-01-01";
+    let fits = "fits its key and is valid until 2500-01-01";
     for (file, years, verdict, told) in [
         ("old", (2000, 2001), "failed ", "expired at 2001-01-01"),
-        (
-            "new",
-            (2400, 2500),
-            "failed ",
-            "is not valid before 2400-01-01",
-        ),
+        ("new", (2400, 2500), "failed ", before),
         ("late", (1970, 2035), "warning", "expires at 2035-01-01"),
-        (
-            "good",
-            (2020, 2500),
-            "ok     ",
-            "fits its key and is valid until 2500-01-01",
-        ),
+        ("good", (2020, 2500), "ok     ", fits),
     ] {
         let pair = authority.issue(file, years);
         let checked = check(&dir.path().join("data"), &pair);

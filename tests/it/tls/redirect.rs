@@ -1,10 +1,6 @@
 //! The listener that sends clients to `https`.
 
-use landing_api::http::server::ServerLimits;
-
-use crate::harness::Setup;
-use crate::rows::rows;
-use crate::transport::{Connection, Server};
+use crate::prelude::*;
 
 const TABLE: &str = "
 GET / HTTP/1.1|Host: landing.example|308|https://landing.example:8443/
