@@ -1,9 +1,9 @@
 //! Reads which file of `src` imports which: through `use` and through paths in the code, to the file
 //! that declares the item, past re-exports.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs;
-use std::path::Path;
+use std::collections::HashMap;
+
+use crate::prelude::*;
 
 /// A module's path below the crate, or an item's.
 type Names = Vec<String>;
@@ -53,19 +53,15 @@ pub(crate) struct Import {
 
 pub(crate) fn imports(sources: &[Source]) -> BTreeSet<Import> {
     let modules: Vec<_> = sources.iter().flat_map(modules_of).collect();
-    let mut tree = Tree {
-        files: HashMap::new(),
-        uses: HashMap::new(),
+    let file = |module: &Module| (module.names.clone(), module.file.clone());
+    let uses = modules.iter().flat_map(|module| {
+        let of = |used: &Use| ((module.names.clone(), used.name.clone()), used.path.clone());
+        module.uses.iter().map(of)
+    });
+    let tree = Tree {
+        files: modules.iter().map(file).collect(),
+        uses: uses.collect(),
     };
-    for module in &modules {
-        tree.files.insert(module.names.clone(), module.file.clone());
-    }
-    for module in &modules {
-        for used in &module.uses {
-            let key = (module.names.clone(), used.name.clone());
-            tree.uses.insert(key, used.path.clone());
-        }
-    }
     let mut imports = BTreeSet::new();
     for module in &modules {
         // A re-export alone is no import: whoever imports it is taken to where the item is.
@@ -211,26 +207,22 @@ fn read_use(
                 return at + 1;
             }
             "::" => at += 1,
-            "as" => {
-                let name = tokens[at + 1].clone();
-                uses.push(Use {
-                    name,
-                    path,
-                    is_public,
-                });
-                return at + 2;
-            }
-            "," | ";" | "}" => {
+            "as" | "," | ";" | "}" => {
                 if path.len() > 1 && path.last().is_some_and(|name| name == "self") {
                     path.pop();
                 }
-                let name = path.last().unwrap().clone();
+                let is_renamed = tokens[at] == "as";
+                let name = if is_renamed {
+                    &tokens[at + 1]
+                } else {
+                    path.last().unwrap()
+                };
                 uses.push(Use {
-                    name,
+                    name: name.clone(),
                     path,
                     is_public,
                 });
-                return at;
+                return at + 2 * usize::from(is_renamed);
             }
             name => {
                 path.push(name.to_owned());

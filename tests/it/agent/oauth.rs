@@ -2,11 +2,9 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use landing_api::ports::StoreError;
-use serde_json::json;
 
 use super::{DAY_MS, METADATA, register};
-use crate::harness::{Call, Reply, TestApp};
+use crate::prelude::*;
 
 const PATH: &str = "/oauth2/token";
 const BASIC: &str = ", Basic realm=\"oauth2\"";

@@ -2,10 +2,7 @@
 
 use std::thread;
 
-use rustix::process::Signal;
-use serde_json::{Value, json};
-
-use crate::program::{Program, assert_absent};
+use crate::prelude::*;
 
 /// A new registration: token, client id and client secret.
 fn register(program: &Program) -> [String; 3] {
@@ -56,7 +53,7 @@ fn tokens_outlive_the_process_and_so_do_revocations() {
         program.stop(signal);
         program = Program::on(data_dir.path());
     }
-    let ledger = std::fs::read_to_string(data_dir.path().join("ledger.jsonl")).unwrap();
+    let ledger = fs::read_to_string(data_dir.path().join("ledger.jsonl")).unwrap();
     assert_eq!(ledger.matches("\"revocation\"").count(), 1);
     let lines = ledger.lines().count();
     assert_eq!(lines, 1 + 3, "nothing is stored of a token");

@@ -1,9 +1,7 @@
 //! `/agent/auth/revoke`: the end of a credential.
 
-use landing_api::ports::StoreError;
-
 use super::{DAY_MS, check_challenged, register};
-use crate::harness::{Call, TestApp};
+use crate::prelude::*;
 
 const REVOKE: &str = "/agent/auth/revoke";
 

@@ -1,9 +1,6 @@
 //! What an agent does that knows nothing but the base URL: every address it asks, it was told.
 
-use hyper::Method;
-use serde_json::Value;
-
-use crate::harness::{Call, Reply, TestApp};
+use crate::prelude::*;
 
 /// An agent, and where it may go: paths of the one origin it knows.
 struct Agent<'a> {

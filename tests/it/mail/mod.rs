@@ -4,9 +4,6 @@ mod program;
 pub(crate) mod relay;
 
 use std::net::SocketAddr;
-use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
 
 use landing_api::adapters::files::operator_file::PasswordFile;
 use landing_api::adapters::outbound::Roots;
@@ -16,9 +13,7 @@ use landing_api::domain::{
 };
 use landing_api::ports::{MailError, MailSender as _, lease_ms};
 
-use crate::harness::NOW;
-use crate::program::private_dir;
-use crate::rows::rows;
+use crate::prelude::*;
 use crate::tls::{Authority, write_private};
 
 use self::relay::{Received, Relay, Script, Then};
@@ -111,14 +106,8 @@ async fn a_mail_is_handed_over_as_it_was_written() {
     // A second try sends the same bytes.
     assert_eq!(sender.send(&to(), &mail).await, Ok(()));
     let received = relay.received();
-    let once = [
-        "EHLO example.org",
-        "MAIL FROM:<news@example.org>",
-        "RCPT TO:<ada@example.com>",
-        "DATA",
-        "QUIT",
-    ];
-    assert_eq!(received.commands, [once, once].concat());
+    let once = "EHLO example.org|MAIL FROM:<news@example.org>|RCPT TO:<ada@example.com>|DATA|QUIT";
+    assert_eq!(received.commands.join("|"), [once, once].join("|"));
     let [first, second] = &received.messages[..] else {
         panic!("{received:?}");
     };

@@ -1,19 +1,16 @@
 //! `mail test`, and what `check` and `doctor` say of the account.
 
 use std::cell::RefCell;
-use std::fs;
 
 use landing_api::domain::contact::SignUp;
 use landing_api::domain::email::EmailAddress;
-use landing_api::domain::time::Timestamp;
 use landing_api::ports::ContactStore as _;
-use serde_json::json;
 
 use crate::commands;
-use crate::fixtures::{House, eventually, origin, sign_up_of};
-use crate::harness::NOW;
+use crate::fixtures::{eventually, origin, sign_up_of};
 use crate::mail::relay::{Relay, Script, Then};
-use crate::program::{Program, Ran, assert_impersonal, closed_address, command, private_dir};
+use crate::prelude::*;
+use crate::program::assert_impersonal;
 use crate::tls::write_private;
 
 /// The flags of an account with this relay.

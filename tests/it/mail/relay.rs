@@ -2,16 +2,16 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::Mutex;
 
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
-use tokio::time::sleep;
 use tokio_rustls::TlsAcceptor;
 
 use self::Then::{GoOn, Hold, Late, Repeat};
+
+use crate::prelude::*;
 
 /// The log-in that it accepts: ada, with the password hunter2.
 const LOGIN: &str = "AGFkYQBodW50ZXIy";

@@ -1,13 +1,12 @@
 //! The assistant on the operator's own pages, which have no examples beside their sentences: those of the folders in
 //! `questions/`, each beside what their visitors ask, a line each behind what the answer tells.
 
-use landing_api::adapters::model::PassageModelClient;
 use landing_api::domain::chat::Role;
 
 use super::render;
 use super::shops::shop;
 use crate::assistant_pages::{ask, reply};
-use crate::rows::rows;
+use crate::prelude::*;
 
 /// What visitors ask a yard that rents cranes, behind the section that answers it, of the operator's pages or of the
 /// service's own, or none.

@@ -1,12 +1,8 @@
 //! The folder that `--site-dir` names, and what is wrong with its files.
 
-use std::fs;
-use std::path::Path;
-
 use super::{ABOUT, ICON, render};
 use crate::fixtures::make_fifo;
-use crate::program::{Program, Ran, command};
-use crate::rows::rows;
+use crate::prelude::*;
 
 /// The name of a faulty file, its text and its error.
 const FAULTY: &str = r"
@@ -65,26 +61,28 @@ fn a_faulty_file_is_named_with_its_line() {
 
 #[test]
 fn a_bad_folder_stops_the_start_with_one_line() {
-    type Fill = fn(&Path);
-    let faults: [(Fill, &str); 5] = [
+    type Fill<'a> = &'a dyn Fn(&Path);
+    let file =
+        |name, bytes: &'static [u8]| move |dir: &Path| fs::write(dir.join(name), bytes).unwrap();
+    let faults: [(Fill<'_>, &str); 5] = [
         (
-            |dir| fs::write(dir.join("a.md"), "# A\n{{ b }}").unwrap(),
+            &file("a.md", b"# A\n{{ b }}"),
             "a.md, line 2: undefined value",
         ),
         (
-            |dir| fs::write(dir.join("a.jpg"), ICON).unwrap(),
+            &file("a.jpg", ICON),
             "a.jpg: is not the kind of image that its extension says",
         ),
         (
-            |dir| fs::write(dir.join("a b.png"), ICON).unwrap(),
+            &file("a b.png", ICON),
             "a b.png: is an image whose name is not",
         ),
         (
-            |dir| make_fifo(&dir.join("a.md")),
+            &|dir| make_fifo(&dir.join("a.md")),
             "a.md: is not a regular file",
         ),
         (
-            |dir| fs::remove_dir(dir).unwrap(),
+            &|dir| fs::remove_dir(dir).unwrap(),
             "No such file or directory",
         ),
     ];

@@ -5,18 +5,15 @@ mod folder;
 mod images;
 mod shops;
 
-use landing_api::adapters::model::PassageModelClient;
 use landing_api::adapters::model::openai::page_prompt;
 use landing_api::domain::Language;
 use landing_api::domain::chat::Passage;
-use landing_api::domain::time::DAY_MS;
 use landing_api::http::answer::problem;
 use landing_api::site::{Site, SiteImage};
 
 use crate::assistant_pages::ask;
-use crate::harness::{Call, Reply, Setup, TestApp};
-use crate::rows::rows;
-use crate::site::{facts, file, render_with, text_at};
+use crate::prelude::*;
+use crate::site::{file, render_with, text_at};
 
 const ABOUT: &str = "# About us\n\n\
     We sell cranes in {{ service_name_md }}.\n\n\

@@ -2,16 +2,11 @@
 //! and no synonym, hint or constant may follow from which of them fail. Since the first time, some synonyms have, from
 //! those of the school of cooking and of the florist, whose visitors type as people do on a phone.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
-
-use landing_api::adapters::model::PassageModelClient;
 use landing_api::site::Site;
 
 use super::render;
 use crate::assistant_pages::ask;
-use crate::rows::rows;
+use crate::prelude::*;
 
 /// A folder of pages in `questions/`, its questions, each with what its answer tells, or nothing if no page does, and
 /// how many were answered rightly, or rightly refused.
