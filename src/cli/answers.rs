@@ -8,8 +8,8 @@ use minijinja::{Environment, Error};
 use serde::Serialize;
 use serde_json::{Deserializer, Value};
 
-use crate::config::{AskingCommand, OutputForm};
-use crate::domain::{printable, under};
+use crate::config::{AskingCommand, OutputForm, under};
+use crate::domain::printable;
 use crate::operator::words::templates;
 
 use super::client::{Client, other_version};

@@ -37,8 +37,6 @@ pub use mail::MailArgs;
 pub use model::{ModelArgs, ModelParam};
 pub use values::SecretUrl;
 
-use crate::domain::under;
-
 /// End of each command's help, under `# ` and its name; the program's own has no name.
 const EXAMPLES: &str = include_str!("../../data/help/examples.txt");
 
@@ -211,6 +209,13 @@ fn with_examples(command: clap::Command, heading: &str) -> clap::Command {
         "" => command,
         text => command.after_help(text),
     }
+}
+
+/// The part of `text` under the line `heading`, up to the next line that begins with `#`; empty if there is none.
+pub fn under<'a>(text: &'a str, heading: &str) -> &'a str {
+    let heading = format!("\n{heading}\n");
+    let text = text.split_once(&heading).map_or("", |(_, text)| text);
+    text.split("\n#").next().unwrap_or_default()
 }
 
 /// The text under `heading` in [`EXAMPLES`].

@@ -14,16 +14,16 @@ use super::time::Timestamp;
 pub struct BlockedNetwork(IpNet);
 
 impl BlockedNetwork {
-    /// Parses a network such as `192.0.2.0/24`, or an address. An IPv6 form of an IPv4 network becomes that
-    /// IPv4 network, the form in which client addresses are compared.
+    /// Parses a network such as `192.0.2.0/24`, or an address. An IPv6 form of an IPv4 address becomes that address, the
+    /// form in which clients' are compared.
     ///
     /// # Errors
     /// The fault and its fix, in words.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let parsed = text.parse::<IpNet>();
-        let network = parsed
-            .or_else(|_no_network| text.parse::<IpAddr>().map(IpNet::from))
-            .map_err(|_no_address| {
+        let address = text.parse().map(|address| IpNet::from(canonical(address)));
+        let network = address
+            .or_else(|_no_address| text.parse::<IpNet>())
+            .map_err(|_no_network| {
                 "must be a network such as 192.0.2.0/24 or 2001:db8:0:100::/56, or an address"
             })?;
         let whole = network.trunc();
@@ -33,7 +33,9 @@ impl BlockedNetwork {
                 "has bits set beyond /{bits}: write {whole} for the network, or {address} for the one address"
             ));
         }
-        let whole = embedded(whole);
+        if canonical(whole.network()) != whole.network() {
+            return Err("must be written as an IPv4 network".to_owned());
+        }
         if whole.prefix_len() == 0 {
             return Err(
                 "must not cover all addresses: to refuse everyone, stop the service".to_owned(),
@@ -41,16 +43,6 @@ impl BlockedNetwork {
         }
         Ok(Self(whole))
     }
-}
-
-/// The IPv4 network embedded in an IPv6 form, any other unchanged.
-fn embedded(network: IpNet) -> IpNet {
-    const FORM_BITS: u8 = 96;
-    let address = canonical(network.network());
-    let bits = network.prefix_len().checked_sub(FORM_BITS);
-    let bits = bits.filter(|_| address != network.network());
-    let embedded = bits.and_then(|bits| IpNet::new(address, bits).ok());
-    embedded.unwrap_or(network)
 }
 
 impl fmt::Display for BlockedNetwork {
@@ -110,7 +102,7 @@ mod tests {
             ("127.0.0.0/8", "127.0.0.0/8"),
             ("2001:db8::/32", "2001:db8::/32"),
             ("2001:DB8::1", "2001:db8::1/128"),
-            ("::ffff:192.0.2.0/120", "192.0.2.0/24"),
+            ("::ffff:192.0.2.7", "192.0.2.7/32"),
             ("64:ff9b::192.0.2.7", "192.0.2.7/32"),
             ("128.0.0.0/1", "128.0.0.0/1"),
         ] {
@@ -124,9 +116,10 @@ mod tests {
             (malformed, "such as 192.0.2.0/24"),
             ("192.0.2.7/24", bits),
             ("2001:db8::1/56", "write 2001:db8::/56"),
+            ("0.0.0.0/0|::/0", "must not cover all addresses"),
             (
-                "0.0.0.0/0|::/0|::ffff:0:0/96|64:ff9b::/96",
-                "must not cover all addresses",
+                "::ffff:192.0.2.0/120|::ffff:0:0/96|64:ff9b::/96",
+                "must be written as an IPv4 network",
             ),
         ] {
             for text in texts.split('|') {

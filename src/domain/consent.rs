@@ -1,12 +1,9 @@
 //! Consent: its origin as far as it can be proved, its confirmation and its withdrawal.
 
-use std::fmt;
 use std::net::IpAddr;
 
-use data_encoding::HEXLOWER;
-
 use super::language::Language;
-use super::macros::{bytes, hidden, names};
+use super::macros::{bytes, hex, hidden, names};
 use super::time::Timestamp;
 
 names! {
@@ -120,20 +117,6 @@ impl Source {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LeaveToken([u8; 16]);
 
-impl LeaveToken {
-    /// Parses 32 lowercase hexadecimal digits.
-    pub fn parse(text: &str) -> Option<Self> {
-        let bytes = HEXLOWER.decode(text.as_bytes()).ok()?;
-        bytes.try_into().ok().map(Self)
-    }
-}
-
-impl fmt::Display for LeaveToken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        HEXLOWER.encode_display(&self.0).fmt(f)
-    }
-}
-
 names! {
     /// State of a subscription.
     pub enum ContactStatus {
@@ -157,6 +140,7 @@ pub struct StatusCounts {
 
 // `from_bytes` and `as_bytes`.
 bytes!(LeaveToken: 16, TextDigest: 16);
+hex!(LeaveToken: "");
 hidden!(Consent, Confirmation, EndedConsent, LeaveToken);
 
 #[cfg(test)]

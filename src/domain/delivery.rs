@@ -1,14 +1,10 @@
 //! Outgoing events and emails: created once, stored until delivered or failed for good. Retries follow a rule
 //! on times alone.
 
-use std::fmt;
-
-use data_encoding::HEXLOWER;
-
 use super::client::LimitKey;
 use super::consent::{LeaveToken, MailOutcome};
 use super::email::EmailAddress;
-use super::macros::{bytes, hidden, names};
+use super::macros::{bytes, hex, hidden, names};
 use super::time::{DAY_MS, Timestamp};
 
 names! {
@@ -60,19 +56,6 @@ impl DeliveryId {
         let (at, kind) = (at.as_ms().to_be_bytes(), kind.as_str().as_bytes());
         let hash = blake3::hash(&[&token.as_bytes()[..], &at, kind].concat());
         Self(*hash.as_bytes().first_chunk().unwrap_or(&[0; 16]))
-    }
-
-    /// Parses `msg_` and 32 lowercase hexadecimal digits.
-    pub fn parse(text: &str) -> Option<Self> {
-        let digits = text.strip_prefix("msg_")?;
-        let bytes = HEXLOWER.decode(digits.as_bytes()).ok()?;
-        bytes.try_into().ok().map(Self)
-    }
-}
-
-impl fmt::Display for DeliveryId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "msg_{}", HEXLOWER.encode_display(&self.0))
     }
 }
 
@@ -255,6 +238,7 @@ pub struct QueueStanding {
 
 // `from_bytes` and `as_bytes`.
 bytes!(DeliveryId: 16);
+hex!(DeliveryId: "msg_");
 hidden!(Delivery);
 
 #[cfg(test)]

@@ -62,4 +62,24 @@ macro_rules! bytes {
     };
 }
 
-pub(crate) use {bytes, hidden, names};
+/// The text of bytes: a prefix and hexadecimal digits, in one spelling.
+macro_rules! hex {
+    ($($of:ty: $prefix:literal),+) => {
+        $(impl $of {
+            pub fn parse(text: &str) -> Option<Self> {
+                let digits = text.strip_prefix($prefix)?;
+                let bytes = data_encoding::HEXLOWER.decode(digits.as_bytes()).ok()?;
+                bytes.try_into().ok().map(Self)
+            }
+        }
+
+        impl std::fmt::Display for $of {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str($prefix)?;
+                data_encoding::HEXLOWER.encode_display(&self.0).fmt(f)
+            }
+        })+
+    };
+}
+
+pub(crate) use {bytes, hex, hidden, names};

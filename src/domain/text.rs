@@ -55,13 +55,6 @@ pub fn panic_message(payload: &(dyn Any + Send)) -> &str {
     message.unwrap_or("no message")
 }
 
-/// The part of `text` under the line `heading`, up to the next line that begins with `#`; empty if there is none.
-pub fn under<'a>(text: &'a str, heading: &str) -> &'a str {
-    let heading = format!("\n{heading}\n");
-    let text = text.split_once(&heading).map_or("", |(_, text)| text);
-    text.split("\n#").next().unwrap_or_default()
-}
-
 /// Maximum number of characters quoted from another program.
 const QUOTED_MAX: usize = 200;
 
