@@ -1,10 +1,8 @@
 //! The files of `data/` as templates.
 
-use std::io;
-
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
-use minijinja::{Environment, ErrorKind, context};
+use minijinja::{Environment, context};
 use serde::Serialize;
 
 use crate::domain::Language;
@@ -37,9 +35,6 @@ const SOURCES: &[(&str, &str)] = &sources! {
 
 /// The stylesheet. It is no template: `{#` in it would begin a comment.
 const STYLE: &str = "style.css";
-
-/// Maximum size of a rendered template, in bytes: few steps can write a lot.
-const FILLED_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// The templates and their shared values.
 #[derive(Debug)]
@@ -147,7 +142,7 @@ impl Templates {
     /// values.
     ///
     /// # Errors
-    /// [`SiteError`] when it uses an undefined value or message, or grows too large.
+    /// [`SiteError`] when it uses an undefined value or message, or takes too many steps.
     pub(super) fn fill(
         &self,
         language: Language,
@@ -160,19 +155,7 @@ impl Templates {
         };
         let context = context! { lang => language.as_str(), ..shared };
         let template = self.environment.get_template(name)?;
-        let mut filled = Bounded::default();
-        template
-            .render_captured_to(context! { ..more, ..context }, &mut filled)
-            .map_err(|error| {
-                // An error of writing has lost the position.
-                if error.kind() == ErrorKind::WriteFailure {
-                    let why = format!("is filled in to more than {FILLED_BYTES_MAX} bytes");
-                    return SiteError::new(name, why);
-                }
-                SiteError::from(error)
-            })?;
-        String::from_utf8(filled.0)
-            .map_err(|error| SiteError::new(name, error.utf8_error().to_string()))
+        Ok(template.render(context! { ..more, ..context })?)
     }
 
     /// Lays `body` out in the frame of every page, with links to the page in those of its `languages` that the site has.
@@ -232,24 +215,6 @@ impl Templates {
 fn is_outdated(name: &str, files: &[SiteFile]) -> bool {
     let (page, language) = page_and_language(name);
     language.is_some() && files.iter().any(|file| file.name == page)
-}
-
-/// A buffer of at most [`FILLED_BYTES_MAX`].
-#[derive(Default)]
-struct Bounded(Vec<u8>);
-
-impl io::Write for Bounded {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if bytes.len() > FILLED_BYTES_MAX - self.0.len() {
-            return Err(io::ErrorKind::FileTooLarge.into());
-        }
-        self.0.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 #[cfg(test)]

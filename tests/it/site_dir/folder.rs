@@ -48,9 +48,6 @@ fn a_faulty_file_is_named_with_its_line() {
     let loops = "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}";
     let fuel = "about.md, line 2: engine ran out of fuel";
     check("about.md", &format!("# A\n{loops}"), fuel);
-    let long = "{% for a in range(90000) %}{{ 'all of it, ' * 9000 }}{% endfor %}";
-    let size = "about.md: is filled in to more than 4194304 bytes";
-    check("about.md", &format!("# A\n{long}"), size);
     let escaped = r"a\nb\u{1b}[31m.md: is neither a page";
     check("a\nb\u{1b}[31m.md", "# A", escaped);
     let names = "About.md: is neither a page, named by up to 64 lowercase letters, digits and inner \
