@@ -13,12 +13,13 @@ use tracing::Level;
 use url::Url;
 
 use crate::domain::{
-    Accent, DAY_MS, Policies, PolicyName, Quota, Settings, SignUpsGo, macros::hidden,
+    Accent, DAY_MS, Policies, PolicyName, Quota, Settings, SignUpsGo, is_this_machine,
+    macros::hidden,
 };
 
 use super::acme::AcmeArgs;
 use super::engines::EngineArgs;
-use super::mail::{MailArgs, is_this_machine};
+use super::mail::MailArgs;
 use super::model::{ModelArgs, ModelParam};
 use super::values::{self, SecretUrl};
 
@@ -498,6 +499,5 @@ impl Args {
 
 /// True if `url` leads to this machine, whichever it is opened on.
 pub fn leads_here(url: &str) -> bool {
-    let url = Url::parse(url);
-    url.is_ok_and(|url| url.host().is_some_and(|host| is_this_machine(&host)))
+    Url::parse(url).is_ok_and(|url| url.host_str().is_some_and(is_this_machine))
 }

@@ -1,12 +1,11 @@
 //! The flags of the email account.
 
-use std::net::IpAddr;
 use std::path::PathBuf;
 
 use percent_encoding::percent_decode_str;
-use url::{Host, Url};
+use url::Url;
 
-use crate::domain::{Relay, RelaySecurity, Sender};
+use crate::domain::{Relay, RelaySecurity, Sender, is_this_machine};
 
 /// The email account. Without `--smtp-url`, giving any of the others is an error.
 // A field's doc comment is the flag's help.
@@ -52,10 +51,10 @@ impl MailArgs {
 fn relay(text: &str) -> Result<Relay, &'static str> {
     const FORM: &str = "must be smtps://USER@HOST or smtp://USER@HOST, optionally with a port";
     let url = Url::parse(text).map_err(|_no_url| FORM)?;
-    let host = url.host().ok_or(FORM)?;
+    let host = url.host_str().ok_or(FORM)?;
     let (security, port) = match url.scheme() {
         "smtps" => (RelaySecurity::Tls, 465),
-        "smtp" if is_this_machine(&host) => (RelaySecurity::Clear, 587),
+        "smtp" if is_this_machine(host) => (RelaySecurity::Clear, 587),
         "smtp" => (RelaySecurity::StartTls, 587),
         _ => return Err(FORM),
     };
@@ -68,19 +67,11 @@ fn relay(text: &str) -> Result<Relay, &'static str> {
     let user = percent_decode_str(url.username()).decode_utf8();
     let user = user.map_err(|_not_utf8| FORM)?;
     Ok(Relay {
-        host: host.to_string().trim_matches(['[', ']']).to_owned(),
+        host: host.trim_matches(['[', ']']).to_owned(),
         port: url.port().unwrap_or(port),
         security,
         user: (!user.is_empty()).then(|| user.into_owned()),
     })
-}
-
-/// True if traffic to `host` stays on this machine.
-pub(super) fn is_this_machine(host: &Host<&str>) -> bool {
-    // The parser knows none of this scheme's addresses.
-    let text = host.to_string();
-    let address = text.trim_matches(['[', ']']).parse::<IpAddr>();
-    text == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]

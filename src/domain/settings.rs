@@ -2,6 +2,8 @@
 //! colour of links and buttons, one for light pages and one for dark ones. Both are legible on the pages' backgrounds:
 //! WCAG 2.2, success criterion 1.4.3, level AA.
 
+use std::net::IpAddr;
+
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 
 use super::macros::names;
@@ -81,6 +83,13 @@ impl Settings {
 /// Compares two host names, ignoring letter case and the root's dot (RFC 1034, section 3.1).
 pub fn is_same_host(one: &str, other: &str) -> bool {
     rootless(one).eq_ignore_ascii_case(rootless(other))
+}
+
+/// True if traffic to `host`, an address or a name, stays on this machine.
+pub fn is_this_machine(host: &str) -> bool {
+    let host = rootless(host);
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
 }
 
 /// Compares two origins, such as `https://example.com:8443` (RFC 6454, section 5), by scheme, host and port.

@@ -3,14 +3,12 @@
 //! A page elsewhere can send requests with the operator's cookie, or under a name of its own that resolves to
 //! this address (DNS rebinding). The path of a session, which nobody else knows, stops it, too.
 
-use std::net::IpAddr;
-
 use hyper::header::{HOST, HeaderName, HeaderValue, ORIGIN};
 use hyper::http::request::Parts;
 use hyper::http::uri::Authority;
 use hyper::{HeaderMap, Method};
 
-use crate::domain::{is_same_origin, rootless};
+use crate::domain::{is_same_origin, is_this_machine};
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
@@ -24,13 +22,7 @@ pub(super) fn is_local_host(headers: &HeaderMap) -> bool {
         return false;
     };
     let authority = Authority::try_from(host.as_bytes());
-    authority.is_ok_and(|host| !host.as_str().contains('@') && is_loopback(host.host()))
-}
-
-fn is_loopback(host: &str) -> bool {
-    let host = rootless(host);
-    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
-    host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
+    authority.is_ok_and(|host| !host.as_str().contains('@') && is_this_machine(host.host()))
 }
 
 /// True if no page elsewhere sent the request, or it only opens a page.

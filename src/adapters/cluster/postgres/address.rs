@@ -1,14 +1,13 @@
 //! The URL of a database, and its other settings.
 
 use std::error::Error as _;
-use std::net::IpAddr;
 
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 use tokio_postgres::{Config, Error};
 
 use crate::adapters::files::operator_file::PasswordFile;
 use crate::adapters::outbound::Roots;
-use crate::domain::{MacKey, macros::hidden};
+use crate::domain::{MacKey, is_this_machine, macros::hidden};
 
 /// Name of these connections in the database's own lists.
 const APPLICATION: &str = "landing-api";
@@ -129,8 +128,7 @@ fn is_malformed(host: &Host) -> bool {
 
 fn is_local(host: &Host) -> bool {
     let Host::Tcp(name) = host else { return true };
-    let address = name.parse::<IpAddr>();
-    name == "localhost" || address.is_ok_and(|address| address.is_loopback())
+    is_this_machine(name)
 }
 
 #[cfg(test)]
