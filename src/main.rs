@@ -39,7 +39,7 @@ fn main() -> ExitCode {
 
 /// Runs an operator's command.
 fn operate(command: Command, form: OutputForm, args: &Args) -> ExitCode {
-    let log = telemetry::init(Level::WARN, false, |_text| {});
+    let log = telemetry::init(Level::WARN, false, || SystemClock.now(), |_text| {});
     let ended = cli::run(command, form, args);
     drop(log);
     ended.map_or_else(report, |done| ExitCode::from(done.status()))
@@ -70,7 +70,7 @@ fn serve(args: &Args) -> ExitCode {
         let at = SystemClock.now();
         warned.last_error.set(LastError { at, text });
     };
-    let log = telemetry::init(args.log_level, is_json, on_warning);
+    let log = telemetry::init(args.log_level, is_json, || SystemClock.now(), on_warning);
     let ended = serve_until_stopped(args, passed, metrics);
     if ended.is_ok() {
         tracing::info!(log.dropped = log.dropped_lines(), "stopped");

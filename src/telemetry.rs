@@ -18,15 +18,14 @@ use tokio::sync::mpsc;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::filter::Targets;
-use tracing_subscriber::fmt::FmtContext;
 use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
+use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer, fmt, registry};
 
-use crate::adapters::system::SystemClock;
-use crate::domain::{panic_message, printable};
-use crate::ports::Clock as _;
+use crate::domain::{Timestamp, panic_message, printable};
 
 /// Most unwritten lines: those of a pause at the highest load.
 const LINES_MAX: usize = 4096;
@@ -195,24 +194,31 @@ pub fn write_failure(is_json: bool, message: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Formats a line of text: time, level, message, fields. The library's formatter writes the same in twice the time.
-fn text_line<S, N>(
-    _: &FmtContext<'_, S, N>,
-    mut writer: Writer<'_>,
-    event: &Event<'_>,
-) -> std::fmt::Result {
-    let mut line = LineBuffer(String::with_capacity(LINE_BYTES));
-    line.0 += &SystemClock.now().to_rfc3339();
-    let level = event.metadata().level().as_str();
-    line.0
-        .extend([if level.len() < 5 { "  " } else { " " }, level]);
-    event.record(&mut line);
-    line.0.push('\n');
-    writer.write_str(&line.0)
-}
+/// Formats a line of text: time by this clock, level, message, fields. The library's formatter writes the same in twice
+/// the time.
+struct TextLine(fn() -> Timestamp);
 
-/// The type of [`text_line`].
-type TextLine<S, N> = fn(&FmtContext<'_, S, N>, Writer<'_>, &Event<'_>) -> std::fmt::Result;
+impl<S, N> FormatEvent<S, N> for TextLine
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        _: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> std::fmt::Result {
+        let mut line = LineBuffer(String::with_capacity(LINE_BYTES));
+        line.0 += &(self.0)().to_rfc3339();
+        let level = event.metadata().level().as_str();
+        line.0
+            .extend([if level.len() < 5 { "  " } else { " " }, level]);
+        event.record(&mut line);
+        line.0.push('\n');
+        writer.write_str(&line.0)
+    }
+}
 
 /// A line while its fields are added.
 struct LineBuffer(String);
@@ -244,12 +250,13 @@ impl Visit for LineBuffer {
     }
 }
 
-/// Starts logging: events of the service from `level` up, events of its libraries from `WARN` up.
+/// Starts logging: events of the service from `level` up, events of its libraries from `WARN` up. `clock` gives the time.
 /// `on_warning` receives the text of each line of level WARN or ERROR. Only the first call in a process has an
 /// effect.
 pub fn init(
     level: Level,
     is_json: bool,
+    clock: fn() -> Timestamp,
     on_warning: impl Fn(String) + Send + Sync + 'static,
 ) -> Log {
     let (queue, queued) = LineQueue::new();
@@ -270,7 +277,7 @@ pub fn init(
         lines.json().flatten_event(true).boxed()
     } else {
         // Without colours: they could not be told apart from escape sequences in foreign text.
-        lines.event_format(text_line as TextLine<_, _>).boxed()
+        lines.event_format(TextLine(clock)).boxed()
     };
     // Fails only if a subscriber is already set.
     let layers = registry().with(lines).with(Warnings(on_warning));
@@ -309,7 +316,7 @@ mod tests {
         let foreign = "a\x1b[2Jb\u{9b}31m\u{202e}c\r\nERROR forged\x07\u{2028}";
         let log = || tracing::warn!(error = %foreign, word = foreign, "said {foreign}");
         let subscriber = fmt()
-            .event_format(text_line as TextLine<_, _>)
+            .event_format(TextLine(Timestamp::default))
             .with_writer(Arc::clone(&queue));
         tracing::subscriber::with_default(subscriber.finish(), log);
         tracing::subscriber::with_default(fmt().json().with_writer(queue).finish(), log);
@@ -327,7 +334,7 @@ mod tests {
     fn values_of_text_are_quoted_and_end_where_they_end() {
         let (queue, mut queued) = LineQueue::new();
         let subscriber = fmt()
-            .event_format(text_line as TextLine<_, _>)
+            .event_format(TextLine(Timestamp::default))
             .with_writer(queue);
         let word = r#"a" status=200 \"#;
         tracing::subscriber::with_default(subscriber.finish(), || {
@@ -342,7 +349,7 @@ mod tests {
     fn a_panic_is_a_line_that_names_its_place() {
         let (mut log, writer) = io::pipe().unwrap();
         let subscriber = fmt()
-            .event_format(text_line as TextLine<_, _>)
+            .event_format(TextLine(Timestamp::default))
             .with_writer(Arc::new(writer));
         let hook = panic::take_hook();
         panic::set_hook(Box::new(log_panic));

@@ -11,7 +11,7 @@ usecases  | domain ports usecases metrics
 app       | domain ports usecases metrics
 site      | domain site
 config    | domain config
-telemetry | adapters domain ports
+telemetry | domain
 metrics   | domain metrics
 adapters  | domain ports adapters metrics
 http      | domain ports usecases app site http metrics

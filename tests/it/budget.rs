@@ -27,7 +27,7 @@ const ROOMS: [(&str, usize); 23] = [
     ("operator/page", 860),
     ("ports", 420),
     ("site", 2_140),
-    ("telemetry.rs", 212),
+    ("telemetry.rs", 222),
     ("usecases", 1_170),
     ("wiring", 566),
 ];
