@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::domain::{Language, LetterContent, SecretKeys, Settings, macros::hidden};
+use crate::domain::{Channel, Language, LetterContent, SecretKeys, Settings, macros::hidden};
 use crate::metrics::Metrics;
 use crate::ports::{
     BlockList, Clock, ContactStore, CountStore, DeliveryQueue, Entropy, KeyIssuer, MailSender,
@@ -110,6 +110,14 @@ impl App {
             queue: &*self.deliveries,
             entropy: &*self.entropy,
             meter: self.meter(),
+        }
+    }
+
+    /// True if the channel's deliveries have a destination.
+    pub fn is_configured(&self, channel: Channel) -> bool {
+        match channel {
+            Channel::Webhook => self.webhook.is_some(),
+            Channel::Mail => self.mail.is_some(),
         }
     }
 

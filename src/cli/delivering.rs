@@ -47,13 +47,14 @@ impl Delivering {
         };
         delivering.add(Worker::Trimming, trim);
         delivering.add(Worker::Counts, count);
-        if app.webhook.is_some() {
-            delivering.add(Worker::Webhook, |app, stop| {
-                deliver(Channel::Webhook, app, stop)
-            });
-        }
-        if app.mail.is_some() {
-            delivering.add(Worker::Mail, |app, stop| deliver(Channel::Mail, app, stop));
+        for channel in Channel::ALL {
+            if app.is_configured(channel) {
+                let worker = match channel {
+                    Channel::Webhook => Worker::Webhook,
+                    Channel::Mail => Worker::Mail,
+                };
+                delivering.add(worker, move |app, stop| deliver(channel, app, stop));
+            }
         }
         delivering
     }
@@ -61,7 +62,7 @@ impl Delivering {
     fn add<W: Future<Output = ()> + Send + 'static>(
         &mut self,
         worker: Worker,
-        work: fn(Arc<App>, CancellationToken) -> W,
+        work: impl Fn(Arc<App>, CancellationToken) -> W + Send + Sync + 'static,
     ) {
         let app = Arc::clone(&self.app);
         let run = move |stop| work(Arc::clone(&app), stop);

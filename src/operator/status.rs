@@ -106,7 +106,7 @@ pub(super) async fn queues(app: &App, now: Timestamp) -> Vec<Value> {
     let rows = queues.map(|queue| {
         json!({
             "channel": queue.channel.as_str(),
-            "is_configured": match queue.channel { Channel::Webhook => app.webhook.is_some(), Channel::Mail => app.mail.is_some() },
+            "is_configured": app.is_configured(queue.channel),
             "waiting": queue.standing.waiting,
             "oldest_at": queue.standing.oldest.map(Timestamp::to_rfc3339),
             "given_up": queue.standing.dead,
