@@ -68,7 +68,7 @@ fn serve(args: &Args) -> ExitCode {
     let warned = Arc::clone(&metrics);
     let on_warning = move |text| {
         let at = SystemClock.now();
-        warned.last_error.set(LastError { at, text });
+        *warned.last_error.lock() = Some(LastError { at, text });
     };
     let log = telemetry::init(args.log_level, is_json, || SystemClock.now(), on_warning);
     let ended = serve_until_stopped(args, passed, metrics);

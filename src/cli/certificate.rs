@@ -26,10 +26,10 @@ pub(super) async fn keep((certificate, orders): RenewedCertificate, metrics: Arc
     };
     let tell = || {
         if let Some(validity) = certificate.validity() {
-            metrics.tls.validity.set(validity);
+            *metrics.tls.validity.lock() = Some(validity);
         }
         if let Some(orders) = &orders {
-            metrics.tls.order.set(orders.last_order(SystemClock.now()));
+            *metrics.tls.order.lock() = Some(orders.last_order(SystemClock.now()));
         }
     };
     tell();

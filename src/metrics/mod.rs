@@ -136,7 +136,7 @@ outcomes! {
 impl DeliveryCounters {
     /// The channel's pause, if it is paused at `now`.
     pub fn pause_at(&self, now: Timestamp) -> Option<ChannelPause> {
-        self.pause.get().filter(|pause| pause.until > now)
+        self.pause.lock().clone().filter(|pause| pause.until > now)
     }
 }
 
@@ -169,17 +169,13 @@ pub struct CertificateOrder {
 /// The health of an engine that several processes share.
 #[derive(Debug, Default)]
 pub struct EngineHealth {
-    is_away: Mutex<Option<bool>>,
+    /// True while it does not respond; none if it is not in use.
+    pub is_away: Latest<bool>,
     /// Number of times it became unavailable.
     pub losses: Counter,
 }
 
 impl EngineHealth {
-    /// True while it does not respond; `None` if it is not in use.
-    pub fn is_away(&self) -> Option<bool> {
-        *self.is_away.lock()
-    }
-
     /// Records whether it is unavailable, and returns whether that is a change. Initially it is available.
     pub fn set_away(&self, is_away: bool) -> bool {
         let was_away = self.is_away.lock().replace(is_away).unwrap_or(false);

@@ -24,29 +24,7 @@ impl Counter {
 }
 
 /// The newest of some values, if there was one.
-#[derive(Debug)]
-pub struct Latest<T>(Mutex<Option<T>>);
-
-impl<T> Default for Latest<T> {
-    fn default() -> Self {
-        Self(Mutex::new(None))
-    }
-}
-
-impl<T: Clone> Latest<T> {
-    pub fn get(&self) -> Option<T> {
-        self.0.lock().clone()
-    }
-
-    pub fn set(&self, value: T) {
-        *self.0.lock() = Some(value);
-    }
-
-    /// Drops it if `is_over`.
-    pub fn drop_if(&self, is_over: impl FnOnce(&T) -> bool) {
-        self.0.lock().take_if(|value| is_over(value));
-    }
-}
+pub type Latest<T> = Mutex<Option<T>>;
 
 /// Upper bounds of durations, in microseconds.
 const BOUNDS_US: [u64; 14] = [

@@ -127,7 +127,7 @@ pub(super) async fn retry(request: OperatorRequest) -> Result<Answer, OperatorEr
     if mail.pause_at(now).is_some() {
         notes.push("email is no longer paused".to_owned());
     }
-    mail.pause.drop_if(|_pause| true);
+    *mail.pause.lock() = None;
     notes.extend(Queue::all(app, now).await?.iter().filter_map(Queue::halt));
     let result = [&["due now".to_owned()], notes.as_slice()].concat();
     Answer::one(&json!({ "retried": count, "notes": notes, "result": result.join("; ") }))
@@ -155,7 +155,7 @@ pub(super) async fn hold(request: OperatorRequest, is_held: bool) -> Result<Answ
     for channel in channel.map_or_else(|| Channel::ALL.to_vec(), |channel| vec![channel]) {
         request.app.deliveries.hold(channel, is_held).await?;
         let counters = request.app.metrics.deliveries(channel);
-        counters.pause.drop_if(|_pause| true);
+        *counters.pause.lock() = None;
     }
     let (command, result) = if is_held {
         (HOLD, "held")

@@ -39,7 +39,7 @@ pub(super) async fn service(app: &App, now: Timestamp) -> Value {
         *requests.entry(class).or_default() += count;
     }
     let failing = metrics.workers.failing().map(|worker| worker.as_str());
-    let certificate = metrics.tls.validity.get();
+    let certificate = metrics.tls.validity.lock().clone();
     json!({
         "started_at": process.map(|process| process.started_at.to_rfc3339()),
         "uptime_s": process.map(|process| now.ms_since(process.started_at) / 1000),
@@ -60,19 +60,19 @@ pub(super) async fn service(app: &App, now: Timestamp) -> Value {
         "disk_free_bytes": disk.as_ref().map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize)),
         "disk_bytes": disk.map(|disk| disk.f_blocks.saturating_mul(disk.f_frsize)),
         // A node whose records are elsewhere has none.
-        "ledger_bytes": metrics.ledger.bytes.get(),
+        "ledger_bytes": *metrics.ledger.bytes.lock(),
         "certificate_valid_from": certificate.as_ref().map(|range| range.start.to_rfc3339()),
         "certificate_expires_at": certificate.map(|range| range.end.to_rfc3339()),
-        "certificate_order": metrics.tls.order.get().map(|order| json!({
+        "certificate_order": metrics.tls.order.lock().as_ref().map(|order| json!({
             "at": order.at.map(Timestamp::to_rfc3339),
             "failures": order.failures,
             "error": order.error,
             "next_at": order.next_at.to_rfc3339(),
         })),
-        "last_error": metrics.last_error.get().map(failure),
+        "last_error": metrics.last_error.lock().as_ref().map(failure),
         "model": model.name(),
         "is_model_paused": model.is_paused(),
-        "model_error": metrics.model.last_error.get().map(failure),
+        "model_error": metrics.model.last_error.lock().as_ref().map(failure),
         "chat_turns": counts(metrics.model.by_outcome()),
         "confirmations": app.settings.opt_in_ms.map(|_| json!({
             "mails_taken": metrics.deliveries(Channel::Mail).made.get(),
@@ -130,7 +130,7 @@ pub(super) fn engines(app: &App) -> Vec<Value> {
         ("limits", &metrics.limits_engine, is_limiter_away),
     ];
     let engines = engines.into_iter().filter_map(|(name, health, is_away)| {
-        let is_away = health.is_away()? || is_away;
+        let is_away = (*health.is_away.lock())? || is_away;
         Some(json!({ "name": name, "is_away": is_away, "losses": health.losses.get() }))
     });
     engines.collect()
@@ -142,7 +142,7 @@ pub(super) fn counts<'a>(counts: impl IntoIterator<Item = (&'a str, u64)>) -> Ve
         .collect()
 }
 
-fn failure(error: LastError) -> Value {
+fn failure(error: &LastError) -> Value {
     json!({ "at": error.at.to_rfc3339(), "text": error.text })
 }
 

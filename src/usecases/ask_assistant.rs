@@ -190,7 +190,7 @@ async fn ask(
         && !matches!(error, ModelError::Abandoned(_))
     {
         let text = error.to_string();
-        counters.last_error.set(LastError { at, text });
+        *counters.last_error.lock() = Some(LastError { at, text });
     }
     reply.map(|reply| reply.text)
 }

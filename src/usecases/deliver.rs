@@ -298,7 +298,7 @@ impl Mailing {
             reason: reason.clone(),
             until: now.plus_ms(wait_ms),
         };
-        outcomes.counters(Channel::Mail).pause.set(pause);
+        *outcomes.counters(Channel::Mail).pause.lock() = Some(pause);
         DeliverError::Account { reason, wait_ms }
     }
 }

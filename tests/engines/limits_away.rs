@@ -63,7 +63,12 @@ impl Node {
 
     pub(crate) async fn until_away(&self, is_away: bool) {
         until("the engine's state", async || {
-            self.metrics.limits_engine.is_away().unwrap_or_default() == is_away
+            self.metrics
+                .limits_engine
+                .is_away
+                .lock()
+                .unwrap_or_default()
+                == is_away
         })
         .await;
     }

@@ -22,7 +22,7 @@ const ROOMS: [(&str, usize); 23] = [
     ("http", 5_400),
     ("lib.rs", 14),
     ("main.rs", 76),
-    ("metrics", 405),
+    ("metrics", 385),
     ("operator", 1_730),
     ("operator/page", 860),
     ("ports", 420),

@@ -111,7 +111,7 @@ async fn a_known_address_changes_the_numbers_as_a_new_one_does() {
         let (_, before) = metrics(&app, "").await;
         app.expect("200", sign_up).await;
         // As long as the lines of both.
-        app.metrics.ledger.bytes.set(ledger_bytes);
+        *app.metrics.ledger.bytes.lock() = Some(ledger_bytes);
         let (_, after) = metrics(&app, "").await;
         let (before, after) = (samples(&before), samples(&after));
         let names = after.keys().filter(|name| !name.contains("_duration_"));
@@ -119,7 +119,7 @@ async fn a_known_address_changes_the_numbers_as_a_new_one_does() {
         let grown = own.map(|name| ((*name).to_owned(), after[name] - before[name]));
         grown.filter(|(_, by)| *by != 0.0).collect::<Vec<_>>()
     };
-    app.metrics.ledger.bytes.set(1000);
+    *app.metrics.ledger.bytes.lock() = Some(1000);
     let new = grown(Call::sign_up("bob@example.com").from("198.51.100.7"), 1120).await;
     assert!(new.contains(&("landing_api_sign_ups_total".to_owned(), 1.0)));
     let known = grown(Call::sign_up("ada@example.com").from("203.0.113.9"), 1275).await;

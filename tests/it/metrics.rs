@@ -156,7 +156,7 @@ async fn turns_count_by_how_they_ended() {
     let totals = app.metrics.totals();
     assert_eq!(totals.get(Counted::Chats), 1);
     assert_eq!(totals.get(Counted::FailedChats), 3);
-    let error = app.metrics.model.last_error.get().unwrap();
+    let error = app.metrics.model.last_error.lock().clone().unwrap();
     assert_eq!(error.text, "model failed after it started: no");
     assert_eq!(error.at, NOW);
 }
@@ -179,7 +179,7 @@ async fn questions_that_the_assistant_knows_no_answer_to_count_apart() {
     assert_eq!(totals.get(Counted::Chats), 1);
     assert_eq!(totals.get(Counted::UnansweredChats), 2);
     assert_eq!(totals.get(Counted::FailedChats), 0);
-    assert_eq!(app.metrics.model.last_error.get(), None);
+    assert_eq!(*app.metrics.model.last_error.lock(), None);
 }
 
 #[tokio::test]

@@ -63,7 +63,7 @@ impl LedgerWriter {
             }
             Err(_) => self.metrics.ledger.failed.increase(),
         }
-        self.metrics.ledger.bytes.set(self.ledger.length);
+        *self.metrics.ledger.bytes.lock() = Some(self.ledger.length);
         self.health.set_write_error(outcome.as_ref().err().cloned());
         // Dropping them replies with this error.
         drop(changes);
@@ -85,7 +85,7 @@ impl LedgerWriter {
         if ready.is_ok() {
             self.mark.note(&self.ledger);
         }
-        self.metrics.ledger.bytes.set(self.ledger.length);
+        *self.metrics.ledger.bytes.lock() = Some(self.ledger.length);
         ready
     }
 

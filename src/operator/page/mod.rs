@@ -239,7 +239,7 @@ impl PageRequest {
                 let at = self.params.text("at").and_then(Timestamp::parse);
                 let at = at.ok_or_else(|| OperatorError::Input("at must be a time".to_owned()))?;
                 let last_error = &self.page.app.metrics.last_error;
-                last_error.drop_if(|error| error.at == at);
+                last_error.lock().take_if(|error| error.at == at);
                 Ok(answer::see_other(&format!("{}/", self.session.root())))
             }
             View::SignOut => {

@@ -155,7 +155,7 @@ async fn the_last_warning_has_an_age_and_is_put_away_until_the_next() {
         at: desk.app.app.clock.now(),
         text: text.to_owned(),
     };
-    desk.app.metrics.last_error.set(warn("the <model> failed"));
+    *desk.app.metrics.last_error.lock() = Some(warn("the <model> failed"));
     desk.app.clock.advance_ms(600_000);
     let shown = overview(&desk, &login, "").await.text;
     assert!(shown.contains("Last warning, 10 minutes ago"));
@@ -170,7 +170,7 @@ async fn the_last_warning_has_an_age_and_is_put_away_until_the_next() {
         put_away(bad).await.check(400, &["At must be a time"]);
     }
     // What has happened meanwhile was not seen.
-    desk.app.metrics.last_error.set(warn("the disk is full"));
+    *desk.app.metrics.last_error.lock() = Some(warn("the disk is full"));
     let done = put_away(at).await;
     done.check(303, &[]);
     assert_eq!(done.header("location"), Some(&*format!("{}/", login.root)));

@@ -74,7 +74,7 @@ async fn a_pause_is_shown_with_its_reason_and_a_retry_ends_that_of_email() {
         until,
         reason: reason.clone(),
     };
-    counters.pause.set(pause());
+    *counters.pause.lock() = Some(pause());
     let minute = until.to_rfc3339()[..16].replace('T', " ");
     let listed = desk.get(&login, "/queue").await.text;
     let shown =
@@ -96,7 +96,7 @@ async fn a_pause_is_shown_with_its_reason_and_a_retry_ends_that_of_email() {
     let told = "<h1>Retrying</h1>\n<p>The delivery will be sent within a second, unless deliveries are paused.</p>\n\n\
                 <p>Email is no longer paused.</p>\n\n<p>Webhook deliveries are paused.</p>\n";
     done.check(200, &[told]);
-    counters.pause.set(pause());
+    *counters.pause.lock() = Some(pause());
     let retried = ask(&desk.app, "queue retry", json!({ "id": id })).await;
     let told = "due now; email is no longer paused; webhook deliveries are paused";
     assert_eq!(retried.unwrap()["result"], told);

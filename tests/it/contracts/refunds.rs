@@ -393,7 +393,7 @@ async fn a_reader_who_leaves_is_counted_as_such_and_is_no_failure_of_the_model()
         let left = desk.turn_to(Some(&gone), limiter, (1, 1), &model, None);
         assert!(told_of_turn(left.await.unwrap_err()).starts_with("charged: "));
         assert_eq!(ended(&desk.metrics), [("abandoned", 1)]);
-        assert_eq!(desk.metrics.model.last_error.get(), None);
+        assert_eq!(*desk.metrics.model.last_error.lock(), None);
         // Its own failure before an open sink is one.
         let failed = desk.turn(limiter, 1, 1, &model, None).await;
         assert!(told_of_turn(failed.unwrap_err()).starts_with("charged: "));
