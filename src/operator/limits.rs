@@ -28,6 +28,7 @@ pub(super) async fn show(request: OperatorRequest) -> Result<Answer, OperatorErr
     let client_row = |key: LimitKey, standing: &Standing| {
         json!({
             "client": key.to_hex(),
+            "is_everyone": key.policy().map(PolicyName::counted_by) == Some(CountedBy::Everyone),
             "name": Pseudonym::of_key(&app.secrets, key, now).map(|name| name.to_string()),
             "used": standing.used(),
             "remaining": standing.remaining(),

@@ -40,6 +40,7 @@ fn the_busiest_are_shown_and_a_reset_admits_them_again() {
     for part in [
         "newsletter-ip      2/1h      for each network\n",
         "Heaviest clients of newsletter-ip\n  Used    Left  ",
+        "  all clients\n",
     ] {
         assert!(shown.out.contains(part), "{}", shown.out);
     }
