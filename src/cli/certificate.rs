@@ -19,31 +19,31 @@ const INTERVAL: Duration = Duration::from_secs(60);
 
 /// Keeps `certificate` current. SIGHUP, which makes other services reread their certificates, triggers a check
 /// at once.
-pub(super) async fn keep((certificate, orders): RenewedCertificate, metrics: Arc<Metrics>) {
+pub(super) async fn keep(own: RenewedCertificate, metrics: Arc<Metrics>) {
     let mut hang_ups = match signal(SignalKind::hangup()) {
         Ok(hang_ups) => hang_ups,
         Err(error) => return tracing::error!(%error, "cannot wait for SIGHUP"),
     };
     let tell = || {
-        if let Some(validity) = certificate.validity() {
+        if let Some(validity) = own.certificate().validity() {
             *metrics.tls.validity.lock() = Some(validity);
         }
-        if let Some(orders) = &orders {
+        if let RenewedCertificate::Ordered(orders) = &own {
             *metrics.tls.order.lock() = Some(orders.last_order(SystemClock.now()));
         }
     };
     tell();
-    if orders.is_none() {
-        log_validity(&certificate);
+    if let RenewedCertificate::Read(certificate) = &own {
+        log_validity(certificate);
     }
     let mut told = None;
     loop {
-        let wait = match &orders {
-            None => {
-                reread(&certificate, &mut told).await;
+        let wait = match &own {
+            RenewedCertificate::Read(certificate) => {
+                reread(certificate, &mut told).await;
                 INTERVAL
             }
-            Some(orders) => renew(orders).await,
+            RenewedCertificate::Ordered(orders) => renew(orders).await,
         };
         tell();
         tokio::select! {

@@ -18,7 +18,7 @@ use crate::http::answer::problem;
 use crate::operator::operation::ServiceFlags;
 use crate::operator::status::FLAGS;
 use crate::ports::Clock as _;
-use crate::wiring::{self, engines};
+use crate::wiring::{self, RenewedCertificate, engines};
 
 use super::client::{Client, End};
 use super::network;
@@ -184,17 +184,19 @@ async fn directory(path: &Path) -> Checked {
 /// The certificate of the flags.
 fn certificate(args: &Args) -> Checked {
     let now = SystemClock.now();
-    let (certificate, orders) = match wiring::own_certificate(args) {
+    let own = match wiring::own_certificate(args) {
         Ok(Some(own)) => own,
         Ok(None) => return ok("none: no TLS, unless a proxy provides it"),
         Err(error) => return failed(error),
     };
-    let order = orders.map(|orders| orders.last_order(now));
-    let next = order
-        .as_ref()
-        .map(|order| order.next_at.to_rfc3339())
-        .unwrap_or_default();
-    match (certificate.validity(), order.and_then(|order| order.error)) {
+    let (error, next) = match &own {
+        RenewedCertificate::Read(_) => (None, String::new()),
+        RenewedCertificate::Ordered(orders) => {
+            let order = orders.last_order(now);
+            (order.error, order.next_at.to_rfc3339())
+        }
+    };
+    match (own.certificate().validity(), error) {
         (Some(known), None) => validity(&known, now),
         (Some(known), Some(error)) => {
             let until = known.end.to_rfc3339();

@@ -20,7 +20,7 @@ use crate::operator::operation::{Answer, Lines, OperatorRequest, Params};
 use crate::operator::socket::{
     Failure, RequestHead, message_lines, read_head, read_rows, write_message,
 };
-use crate::wiring::stores::{Stores, open_stopped};
+use crate::wiring::stores::{Stores, WindowsFor, open_stopped};
 
 use super::outcome::{CommandError, blocking};
 
@@ -39,11 +39,11 @@ pub(super) enum End {
 }
 
 impl Client {
-    /// Finds the service on the data directory of `args`, or opens the directory, with `with_windows`
-    /// including the limiter's counts.
+    /// Finds the service on the data directory of `args`, or opens the directory, with the limiter's counts for those
+    /// `windows`.
     pub(super) async fn open(
         args: &Args,
-        with_windows: bool,
+        windows: WindowsFor,
         form: OutputForm,
     ) -> Result<Self, CommandError> {
         if let Some(dir) = &args.data_dir
@@ -52,7 +52,7 @@ impl Client {
             let end = End::There(dir.clone());
             return Ok(Self { end, form });
         }
-        let (app, stores) = open_stopped(args, with_windows).await?;
+        let (app, stores) = open_stopped(args, windows).await?;
         let end = End::Here(Arc::new(app), stores);
         Ok(Self { end, form })
     }

@@ -38,6 +38,7 @@ use tokio::runtime::Runtime;
 use crate::config::{
     self, Args, AskingCommand, Command, ContactsCommand, LedgerCommand, OutputForm,
 };
+use crate::wiring::stores::WindowsFor;
 
 pub use self::answers::in_words;
 use self::client::Client;
@@ -71,7 +72,11 @@ async fn done(command: Command, form: OutputForm, args: &Args) -> Result<Done, C
         }
         Command::Ledger(LedgerCommand::Compact) => {
             ledger_dir(args)?;
-            with_client(Client::open(args, false, form).await?, store::compact).await
+            with_client(
+                Client::open(args, WindowsFor::Nobody, form).await?,
+                store::compact,
+            )
+            .await
         }
         Command::Migrate => store::migrate(form, args).await,
         Command::Move(consent) => store::move_to_store(consent, form, args).await,
@@ -89,9 +94,12 @@ async fn ask(command: AskingCommand, form: OutputForm, args: &Args) -> Result<Do
         contacts::make_directory(&import.file, args).await?;
     }
     // On a stopped directory the limiter's windows are opened, too.
-    let with_windows = matches!(command, AskingCommand::Limits(_));
+    let windows = match matches!(command, AskingCommand::Limits(_)) {
+        true => WindowsFor::Command,
+        false => WindowsFor::Nobody,
+    };
     let work = async |client: &Client| asked::run(command, args, client).await;
-    with_client(Client::open(args, with_windows, form).await?, work).await
+    with_client(Client::open(args, windows, form).await?, work).await
 }
 
 /// The directory of a ledger.

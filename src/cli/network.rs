@@ -7,11 +7,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::adapters::outbound::probe::{self, ProbeAnswer};
-use crate::adapters::tls::OwnCertificate;
 use crate::config::{Args, EngineArgs, leads_here};
 use crate::metrics::Metrics;
 use crate::site::Site;
-use crate::wiring::{self, engines};
+use crate::wiring::{self, RenewedCertificate, engines};
 
 use super::output::{Checked, Findings, failed, noted, ok, warning};
 
@@ -76,8 +75,9 @@ async fn limits(args: &EngineArgs) -> Checked {
 }
 
 async fn check_base_url(base_url: &str, args: &Args, findings: &mut Findings) {
-    if let Ok(Some((certificate, Some(_orders)))) = wiring::own_certificate(args) {
-        findings.add("name", name(base_url, &certificate, args.listen).await);
+    if let Ok(Some(RenewedCertificate::Ordered(orders))) = wiring::own_certificate(args) {
+        let ours = orders.certificate.presented();
+        findings.add("name", name(base_url, connect(base_url).await, ours));
     }
     let outside = match ask(base_url, None).await {
         Ok(outside) => outside,
@@ -106,28 +106,24 @@ async fn check_base_url(base_url: &str, args: &Args, findings: &mut Findings) {
 }
 
 /// Checks the certificate presented at the public address: the authority's validation takes the same way.
-async fn name(base_url: &str, certificate: &OwnCertificate, listen: SocketAddr) -> Checked {
-    let host = base_url.rsplit('/').next().unwrap_or_default();
-    let host = host.split(':').next().unwrap_or_default();
-    match (connect(base_url).await, certificate.presented()) {
+fn name(
+    base_url: &str,
+    presented: Result<Option<Vec<u8>>, String>,
+    ours: Option<Vec<u8>>,
+) -> Checked {
+    match (presented, ours) {
         (Ok(Some(there)), Some(ours)) if there == ours => ok(format!(
             "{base_url} presents the certificate of this service"
         )),
-        (presented, _) => {
-            if let Some(unheard) = probe::unheard_ipv6(host, listen).await {
-                return failed(unheard);
-            }
-            failed(match presented {
-                Ok(_) => format!(
-                    "{base_url} presents another certificate: the name resolves elsewhere, or a CDN or load balancer \
-                     is in front, such as Cloudflare's proxy, through which no certificate can be ordered; have it \
-                     pass TLS through, or do without --https-domain"
-                ),
-                Err(error) => format!(
-                    "{base_url}: {error}; the certificate authority must reach this service at port 443 of the name"
-                ),
-            })
-        }
+        (Ok(_), _) => failed(format!(
+            "{base_url} presents another certificate: the name resolves elsewhere, or a CDN or load balancer is in \
+             front, such as Cloudflare's proxy, through which no certificate can be ordered; have it pass TLS \
+             through, or do without --https-domain"
+        )),
+        (Err(error), _) => failed(format!(
+            "{base_url}: {error}; the certificate authority must reach this service at port 443 of the name, by IPv6 \
+             too if it has an AAAA record"
+        )),
     }
 }
 
@@ -231,5 +227,37 @@ pub(super) async fn mail(args: &Args, asks: bool) -> Checked {
             sender.check().await.map(|()| accepted).into()
         }
         Err(error) => failed(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_leads_here_if_it_presents_the_certificate_of_this_service() {
+        let (ours, other) = (Some(vec![1]), Some(vec![2]));
+        for (presented, is_ours, told) in [
+            (
+                Ok(ours.clone()),
+                true,
+                " presents the certificate of this service",
+            ),
+            (Ok(other), false, " presents another certificate: the name"),
+            (Ok(None), false, " presents another certificate: the name"),
+            (
+                Err("refused".to_owned()),
+                false,
+                ": refused; the certificate authority must reach",
+            ),
+        ] {
+            let checked = name("https://a.example", presented, ours.clone());
+            assert_eq!(checked.0, if is_ours { "ok" } else { "failed" });
+            let told = format!("https://a.example{told}");
+            assert!(checked.2.starts_with(&told), "{}", checked.2);
+        }
+        // There is none yet.
+        let checked = name("https://a.example", Ok(ours), None);
+        assert_eq!(checked.0, "failed");
     }
 }

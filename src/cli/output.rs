@@ -149,7 +149,7 @@ pub fn report(error: &CommandError) {
 const FAILED: &str = "failed";
 
 /// A verdict, its colour, and its reason.
-pub(super) struct Checked(&'static str, Style, String);
+pub(super) struct Checked(pub(super) &'static str, Style, pub(super) String);
 
 pub(super) fn ok(text: impl Into<String>) -> Checked {
     Checked("ok", GOOD, text.into())

@@ -103,7 +103,10 @@ async fn serve_from(
     // An address in use is reported before the data directory is touched.
     let sockets = Sockets::open(args, passed)?;
     let certificate = wiring::own_certificate(args).map_err(ServeError::Flag)?;
-    let tls = certificate.as_ref().map(|(own, _)| own.tls()).transpose()?;
+    let tls = certificate
+        .as_ref()
+        .map(|own| own.certificate().tls())
+        .transpose()?;
     let bound = sockets.web.local_addr()?;
     // A socket that was passed need not be the one of --listen.
     let opt_in = args.check_opt_in(bound);

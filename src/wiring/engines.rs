@@ -8,7 +8,7 @@ use crate::adapters::cluster::postgres::{
 };
 use crate::adapters::cluster::redis::{RedisAddress, RedisRateLimiter, RedisSettings};
 use crate::adapters::files::operator_file;
-use crate::adapters::outbound::{Certificates, certificates_in};
+use crate::adapters::files::pem::{Certificates, certificates_in};
 use crate::config::EngineArgs;
 use crate::domain::SharedSecret;
 use crate::metrics::Metrics;

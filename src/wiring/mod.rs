@@ -16,15 +16,16 @@ use crate::adapters::cluster::postgres::PostgresOpenError;
 use crate::adapters::files::OpenError;
 use crate::adapters::files::data_dir::TLS;
 use crate::adapters::files::operator_file::{self, PasswordFile};
+use crate::adapters::files::pem::Certificates;
 use crate::adapters::files::read_up_to;
 use crate::adapters::files::site_dir::{self, IMAGE_BYTES_MAX, SiteDir};
 use crate::adapters::model::PassageModelClient;
 use crate::adapters::model::openai::{
     OpenAiModelClient, OpenAiSettings, bearer_token, chat_completions, page_prompt,
 };
+use crate::adapters::outbound::Roots;
 use crate::adapters::outbound::smtp::{SmtpMailSender, SmtpSettings};
 use crate::adapters::outbound::webhook::{WebhookClient, WebhookSecrets};
-use crate::adapters::outbound::{Certificates, Roots};
 use crate::adapters::tls::OwnCertificate;
 use crate::adapters::tls::acme::{AcmeClient, AcmeSettings};
 use crate::config::{Args, WebhookMode};
@@ -94,8 +95,7 @@ pub fn model_client(
     let Some(model) = &args.model else {
         return Ok(Arc::new(passage_model(site)));
     };
-    let flag = "--model-key-file";
-    let key = read_secret(flag, model.key_file.as_deref(), bearer_token)?;
+    let key = read_secret("--model-key-file", model.key_file.as_deref(), bearer_token)?;
     let system_prompt = match &model.prompt_file {
         Some(path) => operator_file::read(path).map_err(at("--assistant-prompt-file", path))?,
         None => page_prompt(&args.service_name, &site.passages),
@@ -157,7 +157,6 @@ pub fn newsletter_webhook(args: &Args) -> Result<Option<Arc<dyn WebhookSender>>,
     let flag = "--newsletter-webhook";
     let roots = roots(&url.0).map_err(of(flag))?;
     let base_url = args.public_origin();
-    let base_url = base_url.map(|_| args.settings(args.listen).base_url);
     let is_direct = args.newsletter_webhook_mode == WebhookMode::Direct;
     let client = WebhookClient::open(&url.0, secrets, base_url, roots, is_direct);
     Ok(Some(Arc::new(client.map_err(of(flag))?)))
@@ -181,16 +180,30 @@ pub fn mail_sender(args: &Args) -> Result<Option<Arc<SmtpMailSender>>, String> {
     Ok(Some(Arc::new(opened.map_err(of("--smtp-url"))?)))
 }
 
-/// The certificate of the built-in TLS, and the client that renews it; `None` for a certificate from files.
-pub type RenewedCertificate = (Arc<OwnCertificate>, Option<Arc<AcmeClient>>);
+/// The certificate of the built-in TLS.
+#[derive(Clone)]
+pub enum RenewedCertificate {
+    /// From files, which are reread.
+    Read(Arc<OwnCertificate>),
+    Ordered(Arc<AcmeClient>),
+}
+
+impl RenewedCertificate {
+    pub fn certificate(&self) -> &Arc<OwnCertificate> {
+        match self {
+            Self::Read(certificate) => certificate,
+            Self::Ordered(orders) => &orders.certificate,
+        }
+    }
+}
 
 /// The certificate of the service's built-in TLS, if the flags ask for one. Nothing is written.
 pub fn own_certificate(args: &Args) -> Result<Option<RenewedCertificate>, String> {
     let acme = &args.acme;
     match (&args.tls_cert, &args.tls_key, &args.data_dir) {
         (Some(chain), Some(key), _) => {
-            let certificate = OwnCertificate::open(chain, key)?;
-            Ok(Some((Arc::new(certificate), None)))
+            let certificate = Arc::new(OwnCertificate::open(chain, key)?);
+            Ok(Some(RenewedCertificate::Read(certificate)))
         }
         (None, _, Some(data_dir)) if acme.is_given() => {
             let orders = AcmeClient::open(AcmeSettings {
@@ -198,10 +211,8 @@ pub fn own_certificate(args: &Args) -> Result<Option<RenewedCertificate>, String
                 directory: acme.directory().to_owned(),
                 dir: data_dir.join(TLS),
                 roots: roots(acme.directory()).map_err(of("--acme-directory"))?,
-                listen: args.listen,
             })?;
-            let certificate = Arc::clone(&orders.certificate);
-            Ok(Some((certificate, Some(Arc::new(orders)))))
+            Ok(Some(RenewedCertificate::Ordered(Arc::new(orders))))
         }
         _ => Ok(None),
     }

@@ -250,13 +250,8 @@ async fn shared_limiter(
     Ok(limiter?)
 }
 
-/// Opens the stores for a command when no service is running. Nothing is counted. The limiter is empty
-/// unless `with_windows`.
-pub async fn open_stopped(args: &Args, with_windows: bool) -> Result<(App, Stores), StoresError> {
-    let windows = match with_windows {
-        true => WindowsFor::Command,
-        false => WindowsFor::Nobody,
-    };
+/// Opens the stores for a command when no service is running. Nothing is counted.
+pub async fn open_stopped(args: &Args, windows: WindowsFor) -> Result<(App, Stores), StoresError> {
     let mut stores = Stores::default();
     let (settings, metrics) = (args.settings(args.listen), Arc::new(Metrics::new([])));
     let opened = stores.open(args, windows, settings, metrics);

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use landing_api::adapters::cluster::redis::{RedisAddress, RedisRateLimiter, RedisSettings};
-use landing_api::adapters::outbound::{Roots, certificates_in};
+use landing_api::adapters::files::pem::certificates_in;
+use landing_api::adapters::outbound::Roots;
 use landing_api::domain::policy::PolicyName;
 use landing_api::ports::{LimiterError, RateLimiter, WindowSet};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};

@@ -14,7 +14,7 @@ pub mod counts;
 pub mod data_dir;
 pub mod operator_file;
 pub mod part_file;
-pub(crate) mod pem;
+pub mod pem;
 pub mod questions;
 pub mod site_dir;
 mod small_file;

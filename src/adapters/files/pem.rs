@@ -1,10 +1,18 @@
 //! PEM (RFC 7468) as programs write it: text outside the boundaries is ignored, and so are blocks of other
 //! kinds.
 
+use std::path::Path;
+
 use tokio_rustls::rustls::pki_types::pem::{Error, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
+use crate::adapters::files::read_up_to;
 use crate::domain::quoted;
+
+/// Largest file of certificates, in bytes: those of many authorities.
+const AUTHORITIES_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+pub type Certificates = Vec<CertificateDer<'static>>;
 
 const BEGIN: &str = "-----BEGIN ";
 const ENCRYPTED: &str =
@@ -73,6 +81,20 @@ pub(crate) fn certificates(
     bytes: &[u8],
 ) -> Result<Vec<Result<CertificateDer<'static>, String>>, String> {
     blocks(bytes, "certificate")
+}
+
+/// The certificates in the file at `path` that can be read; at least one.
+///
+/// # Errors
+/// The reason why there are none.
+pub fn certificates_in(path: &Path) -> Result<Certificates, String> {
+    let bytes = read_up_to(path, AUTHORITIES_BYTES_MAX).map_err(|error| error.to_string())?;
+    let found = certificates(&bytes)?;
+    let good: Vec<_> = found.iter().flatten().cloned().collect();
+    if good.is_empty() {
+        return found.into_iter().collect();
+    }
+    Ok(good)
 }
 
 /// The first unencrypted private key in a file.

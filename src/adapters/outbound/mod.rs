@@ -9,16 +9,15 @@
 //! | [`webhook`] | the newsletter provider |
 //! | [`smtp`] | the operator's mail relay |
 //! | [`probe`] | any address, to check whether it responds |
-//! | `connect` | a host with several addresses, by TCP |
 
-pub(crate) mod connect;
 pub mod probe;
 pub mod smtp;
 pub mod webhook;
 
 use std::error::Error;
+use std::fmt::Display;
+use std::io;
 use std::path::Path;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -30,45 +29,39 @@ use hyper::header::{
 };
 use hyper::http::{self, request};
 use hyper::{Request, Response, StatusCode, Uri};
-use hyper_rustls::MaybeHttpsStream;
+use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::Client;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::dns::GaiResolver;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
-use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use tower_service::Service;
 
-use crate::adapters::files::{pem, read_up_to};
+use crate::adapters::files::pem::{Certificates, certificates_in};
 use crate::domain::quoted;
 
-use self::connect::connect;
-
-/// Deadline of DNS, TCP and TLS together.
+/// Deadline of DNS, TCP and TLS together, whichever of a name's addresses responds.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
+/// Idle time before a connection is probed: shorter than a NAT keeps its entry.
+const KEEPALIVE_TIME: Duration = Duration::from_secs(60);
 /// Lifetime of an idle connection. Some servers close theirs after five seconds, and a request
 /// sent at that moment is lost.
 const IDLE_DEADLINE: Duration = Duration::from_secs(4);
 
 /// Buffer of a response, in bytes: its head has to fit.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
-/// Largest file of certificates, in bytes: those of many authorities.
-const AUTHORITIES_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 pub(super) const PRODUCT: &str = concat!("landing-api/", env!("CARGO_PKG_VERSION"));
 
 /// An HTTP/1.1 client.
 pub(super) type HttpClient = Client<TimelyConnector, Full<Bytes>>;
 
-pub type Certificates = Vec<CertificateDer<'static>>;
-
 /// The trusted certificate authorities.
 #[derive(Clone, Debug)]
 pub struct Roots(RootCertStore);
-
-/// Most warnings about unreadable certificates.
-const WARNINGS_MAX: usize = 8;
 
 impl Roots {
     /// The system's certificates, or those that the variables `SSL_CERT_FILE` (`named_file`) and `SSL_CERT_DIR`
@@ -83,13 +76,11 @@ impl Roots {
         })?;
         let found = rustls_native_certs::load_native_certs();
         let roots = Self::of(found.certs.into_iter().chain(named).chain(more));
-        if roots.0.is_empty() {
-            let first = found.errors.first();
-            let why = first.map_or_else(String::new, |error| format!(": {error}"));
-            return Err(format!("no CA certificates found{why}"));
-        }
-        for error in found.errors.iter().take(WARNINGS_MAX) {
-            tracing::warn!(%error, "some CA certificates are ignored");
+        match (roots.0.is_empty(), found.errors.first()) {
+            (true, None) => return Err("no CA certificates found".to_owned()),
+            (true, Some(error)) => return Err(format!("no CA certificates found: {error}")),
+            (false, None) => {}
+            (false, Some(error)) => tracing::warn!(%error, "some CA certificates are ignored"),
         }
         Ok(roots)
     }
@@ -100,20 +91,14 @@ impl Roots {
         roots.add_parsable_certificates(certificates);
         Self(roots)
     }
-}
 
-/// The certificates in a PEM file; at least one.
-///
-/// # Errors
-/// The reason why there are none.
-pub fn certificates_in(path: &Path) -> Result<Certificates, String> {
-    let bytes = read_up_to(path, AUTHORITIES_BYTES_MAX).map_err(|error| error.to_string())?;
-    let found = pem::certificates(&bytes)?;
-    let good: Vec<_> = found.iter().flatten().cloned().collect();
-    if good.is_empty() {
-        return found.into_iter().collect();
+    /// TLS 1.2 and 1.3 of clients: they verify the server's certificate and have none themselves. The cryptography is
+    /// ring, the only provider that rustls is built with.
+    pub(super) fn tls(self) -> ClientConfig {
+        ClientConfig::builder()
+            .with_root_certificates(self.0)
+            .with_no_client_auth()
     }
-    Ok(good)
 }
 
 /// A client with up to `connections_max` idle connections.
@@ -123,7 +108,7 @@ pub(super) fn client(roots: Roots, connections_max: usize) -> HttpClient {
         .pool_idle_timeout(IDLE_DEADLINE)
         .pool_max_idle_per_host(connections_max)
         .http1_max_buf_size(HEAD_BYTES_MAX)
-        .build(TimelyConnector(tls(roots)))
+        .build(connector(roots))
 }
 
 /// The beginning of a request that posts JSON.
@@ -184,45 +169,56 @@ pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     (!pause.is_zero()).then_some(pause)
 }
 
-/// TLS 1.2 and 1.3 of clients: they verify the server's certificate and have none themselves. The cryptography is ring,
-/// the only provider that rustls is built with.
-pub(super) fn tls_config(roots: Roots) -> ClientConfig {
-    ClientConfig::builder()
-        .with_root_certificates(roots.0)
-        .with_no_client_auth()
+/// Connects by TCP, within a deadline that a name's addresses share: one that drops packets does not keep the others
+/// from being tried.
+fn tcp<R>(resolver: R) -> HttpConnector<R> {
+    let mut tcp = HttpConnector::new_with_resolver(resolver);
+    tcp.enforce_http(false);
+    tcp.set_connect_timeout(Some(CONNECT_DEADLINE));
+    tcp.set_keepalive(Some(KEEPALIVE_TIME));
+    tcp.set_nodelay(true);
+    tcp
 }
 
-pub(super) fn tls(roots: Roots) -> TlsConnector {
-    Arc::new(tls_config(roots)).into()
+/// Connects to the first address of `host` that responds.
+///
+/// # Errors
+/// The name is unknown, or no address responds within 5 s.
+pub(super) async fn connect(host: impl Display, port: u16) -> io::Result<TcpStream> {
+    let mut host = host.to_string();
+    if host.contains(':') {
+        host = format!("[{host}]");
+    }
+    let uri = format!("http://{host}:{port}")
+        .parse()
+        .map_err(io::Error::other)?;
+    let connected = timeout(CONNECT_DEADLINE, tcp(GaiResolver::new()).call(uri)).await;
+    let late = |_elapsed| io::Error::other("no connection within 5 seconds");
+    let stream = connected
+        .map_err(late)?
+        .map_err(|error| io::Error::other(root_cause(&error)))?;
+    Ok(stream.into_inner())
 }
 
 /// A connector with a deadline.
 #[derive(Clone)]
-pub(super) struct TimelyConnector(TlsConnector);
+pub(super) struct TimelyConnector(HttpsConnector<HttpConnector>);
+
+pub(super) fn connector(roots: Roots) -> TimelyConnector {
+    TimelyConnector((tcp(GaiResolver::new()), roots.tls()).into())
+}
 
 impl Service<Uri> for TimelyConnector {
-    type Response = MaybeHttpsStream<TokioIo<TcpStream>>;
+    type Response = <HttpsConnector<HttpConnector> as Service<Uri>>::Response;
     type Error = Box<dyn Error + Send + Sync>;
     type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
 
-    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        Poll::Ready(Ok(()))
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.0.poll_ready(context)
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        let tls = self.0.clone();
-        let connecting = async move {
-            let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
-            let is_https = uri.scheme_str() == Some("https");
-            let port = uri.port_u16().unwrap_or(if is_https { 443 } else { 80 });
-            let tcp = TokioIo::new(connect(host, port).await?);
-            if !is_https {
-                return Ok(MaybeHttpsStream::Http(tcp));
-            }
-            let name = ServerName::try_from(host)?.to_owned();
-            let tls = tls.connect(name, TokioIo::new(tcp)).await?;
-            Ok(MaybeHttpsStream::Https(TokioIo::new(tls)))
-        };
+        let connecting = self.0.call(uri);
         Box::pin(async { timeout(CONNECT_DEADLINE, connecting).await? })
     }
 }
@@ -237,9 +233,53 @@ pub(super) fn root_cause(mut error: &dyn Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::future::{Ready, ready};
+    use std::net::{SocketAddr, TcpListener};
+
+    use hyper_util::client::legacy::connect::dns::Name;
     use proptest::prelude::*;
+    use socket2::{Domain, Socket, Type};
 
     use super::*;
+
+    /// Resolves any name to these addresses.
+    #[derive(Clone)]
+    struct Addresses(Vec<SocketAddr>);
+
+    impl Service<Name> for Addresses {
+        type Response = std::vec::IntoIter<SocketAddr>;
+        type Error = io::Error;
+        type Future = Ready<io::Result<Self::Response>>;
+
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn call(&mut self, _: Name) -> Self::Future {
+            ready(Ok(self.0.clone().into_iter()))
+        }
+    }
+
+    #[tokio::test]
+    async fn an_address_that_drops_packets_does_not_keep_the_other_from_being_tried() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let responding = listener.local_addr().unwrap();
+        let full = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        let dropping = SocketAddr::from(([127, 0, 0, 2], responding.port()));
+        full.bind(&dropping.into()).unwrap();
+        // A listener whose queue is full drops what comes.
+        full.listen(0).unwrap();
+        let mut queued = Vec::new();
+        let soon = Duration::from_millis(250);
+        while let Ok(Ok(stream)) = timeout(soon, TcpStream::connect(dropping)).await {
+            queued.push(stream);
+        }
+        let addresses = Addresses(vec![dropping, responding]);
+        let url = format!("http://name.example:{}", responding.port());
+        let connected = tcp(addresses).call(url.parse().unwrap());
+        let connected = timeout(CONNECT_DEADLINE, connected).await.unwrap().unwrap();
+        assert_eq!(connected.inner().peer_addr().unwrap(), responding);
+    }
 
     #[test]
     fn seconds_and_dates_are_read_and_nonsense_is_not() {

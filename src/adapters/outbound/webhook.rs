@@ -7,13 +7,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use data_encoding::{BASE64, BASE64_NOPAD, HEXLOWER};
-use http_body_util::{BodyExt as _, Full, Limited};
+use http_body_util::Full;
 use hyper::Uri;
 use hyper::body::Bytes;
 use ring::hmac::{self, HMAC_SHA256};
 use serde_json::{Map, json};
 use tokio::sync::Semaphore;
-use tokio::time::timeout;
 
 use crate::domain::macros::hidden;
 use crate::domain::{
@@ -33,12 +32,6 @@ const DIRECT_DEADLINE: Duration = Duration::from_secs(5);
 
 /// Most idle connections, and most sign-ups posted at the same time in direct mode; more are refused at once.
 const POSTS_MAX: usize = 64;
-
-/// Longest part of a response that is read, in bytes. Its content does not matter.
-const RESPONSE_BYTES_MAX: usize = 64 * 1024;
-
-/// Deadline for reading the body of a response.
-const RESPONSE_DEADLINE: Duration = Duration::from_millis(500);
 
 /// Posts messages to one address.
 pub struct WebhookClient {
@@ -108,7 +101,8 @@ impl WebhookSender for WebhookClient {
     }
 
     async fn send(&self, id: DeliveryId, body: &str, now: Timestamp) -> Result<(), Failure> {
-        let permit = self.direct.as_ref().map(Semaphore::try_acquire);
+        let direct = self.direct.as_ref();
+        let permit = direct.map(Semaphore::try_acquire);
         let full = |_full| later("too many sign-ups in flight".to_owned(), None);
         let _permit = permit.transpose().map_err(full)?;
         let (id, sent_s) = (id.to_string(), now.as_ms() / 1000);
@@ -120,20 +114,17 @@ impl WebhookSender for WebhookClient {
             request = request.header("webhook-signature", signature);
         }
         let request = request.body(Full::new(Bytes::from(body.to_owned())));
-        let deadline = match self.direct {
-            Some(_) => DIRECT_DEADLINE,
-            None => QUEUED_DEADLINE,
-        };
+        let deadline = direct.map_or(QUEUED_DEADLINE, |_| DIRECT_DEADLINE);
         let sent = send(&self.http, request, deadline).await;
-        let (head, body) = sent.map_err(|error| later(error, None))?.into_parts();
-        // Reading the whole body allows the connection to be reused.
-        let body = Limited::new(body, RESPONSE_BYTES_MAX).collect();
-        let _ = timeout(RESPONSE_DEADLINE, body).await;
-        if head.status.is_success() {
-            return Ok(());
+        let response = sent.map_err(|error| later(error, None))?;
+        let (status, headers) = (response.status(), response.headers());
+        match status.is_success() {
+            true => Ok(()),
+            false => Err(later(
+                refusal_in_words(status, headers),
+                retry_after(headers),
+            )),
         }
-        let pause = retry_after(&head.headers);
-        Err(later(refusal_in_words(head.status, &head.headers), pause))
     }
 }
 

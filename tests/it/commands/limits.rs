@@ -6,7 +6,7 @@ use landing_api::adapters::limiter::SledWindowStore;
 use landing_api::adapters::system::SystemClock;
 use landing_api::config::Invocation;
 use landing_api::ports::Clock as _;
-use landing_api::wiring::stores::open_stopped;
+use landing_api::wiring::stores::{WindowsFor, open_stopped};
 
 use super::{House, command, feed, run};
 use crate::prelude::*;
@@ -125,7 +125,7 @@ async fn a_look_at_a_stopped_directory_under_shorter_limits_forgets_nothing() {
     let Ok(Invocation::Operate { args, .. }) = Invocation::load(words) else {
         panic!("no command");
     };
-    let (app, stores) = open_stopped(&args, true).await.unwrap();
+    let (app, stores) = open_stopped(&args, WindowsFor::Command).await.unwrap();
     let shorter = "9/1s".parse().unwrap();
     let busiest = app.limiter.busiest(PolicyName::Keys, shorter, 5, now);
     assert_eq!(busiest.await.unwrap(), []);

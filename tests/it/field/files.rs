@@ -7,7 +7,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use landing_api::adapters::files::block_list::FileBlockList;
 use landing_api::adapters::files::data_dir::{self, DataDir};
-use landing_api::adapters::outbound::{Roots, certificates_in};
+use landing_api::adapters::files::pem::certificates_in;
+use landing_api::adapters::outbound::Roots;
 use landing_api::domain::Timestamp;
 use landing_api::ports::BlockList as _;
 

@@ -3,7 +3,8 @@
 
 use std::net::TcpListener;
 
-use landing_api::adapters::outbound::{Roots, certificates_in};
+use landing_api::adapters::files::pem::certificates_in;
+use landing_api::adapters::outbound::Roots;
 use landing_api::adapters::tls::acme::{AcmeClient, AcmeSettings};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConnection;
@@ -22,7 +23,6 @@ fn settings(dir: &Path, names: &[&str], directory: &str, roots: Roots) -> AcmeSe
         directory: directory.to_owned(),
         dir: dir.to_path_buf(),
         roots,
-        listen: "127.0.0.1:443".parse().unwrap(),
     }
 }
 
@@ -328,6 +328,22 @@ async fn an_authority_that_nobody_vouches_for_learns_nothing() {
     );
     assert!(why.contains("certificate"), "{why}");
     assert_eq!(scripted.asked("/dir"), 0);
+}
+
+#[test]
+fn doctor_tells_that_the_authority_cannot_reach_the_name() {
+    let authority = Authority::new();
+    let root = authority.pair("root").chain;
+    let (dir, _service) = Program::fresh(&[]);
+    let mut doctor = landing_api(&["doctor", "--listen=127.0.0.1:0", "--data-dir"]);
+    let doctor = doctor.arg(dir.path()).arg("--https-domain=name.invalid");
+    let found = Ran::of(doctor.env("SSL_CERT_FILE", &root)).out;
+    let mut lines = found.lines();
+    let line = lines.find(|line| line.contains("  name: ")).unwrap();
+    let told = "failed   name: https://name.invalid: ";
+    assert!(line.starts_with(told), "{line}");
+    let told = "; the certificate authority must reach this service at port 443 of the name";
+    assert!(line.contains(told), "{line}");
 }
 
 #[test]

@@ -19,8 +19,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::adapters::cluster::{AnswerBound, TWO_PASSWORDS};
-use crate::adapters::outbound::connect::connect_to;
-use crate::adapters::outbound::{root_cause, tls_config};
+use crate::adapters::outbound::{connect, root_cause};
 use crate::ports::StoreError;
 
 use super::address::PostgresSettings;
@@ -133,7 +132,7 @@ impl Connector {
         }
         Ok(Self {
             settings: settings.clone(),
-            tls: MakeRustlsConnect::new(tls_config(settings.roots.clone())),
+            tls: MakeRustlsConnect::new(settings.roots.clone().tls()),
             spare: Mutex::default(),
         })
     }
@@ -177,7 +176,11 @@ impl Connector {
         };
         let found = timeout(CONNECT_DEADLINE, lookup_host((name.as_str(), port))).await;
         let addresses = found.map_err(|_elapsed| silent())?.map_err(unreachable)?;
-        first(addresses.map(|address| self.log_in(config, name, connect_to(address)))).await
+        first(
+            addresses
+                .map(|address| self.log_in(config, name, connect(address.ip(), address.port()))),
+        )
+        .await
     }
 
     /// Logs in over a stream, with TLS for this name if the configuration asks for it.

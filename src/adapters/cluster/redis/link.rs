@@ -20,8 +20,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::adapters::cluster::{AnswerBound, TWO_PASSWORDS};
 use crate::adapters::files::operator_file::PasswordFile;
-use crate::adapters::outbound::connect::connect;
-use crate::adapters::outbound::{Roots, root_cause, tls};
+use crate::adapters::outbound::{Roots, connect, root_cause};
 use crate::domain::{Usage, quoted};
 use crate::metrics::Metrics;
 use crate::ports::LimiterError;
@@ -73,7 +72,7 @@ impl RedisSettings {
             (_, _) => {}
         }
         let is_tls = self.address.is_tls;
-        Ok(is_tls.then(|| tls(self.roots.clone())))
+        Ok(is_tls.then(|| Arc::new(self.roots.clone().tls()).into()))
     }
 }
 

@@ -126,15 +126,14 @@ impl Connection {
 
     /// The next reply, of up to 64 KiB.
     async fn reply(&mut self, expected: u16) -> Result<Reply, Fault> {
-        let (mut reply, mut left) = (Reply::default(), REPLY_BYTES_MAX);
+        let mut reply = Reply::default();
+        let mut limited = (&mut self.0).take(REPLY_BYTES_MAX);
         loop {
             let mut line = Vec::new();
-            let mut limited = (&mut self.0).take(left);
             limited.read_until(b'\n', &mut line).await?;
-            left = limited.limit();
             let is_whole = line.ends_with(b"\n");
             let why = match reply.push(&line) {
-                _ if left == 0 => "the relay's reply is longer than 64 KiB",
+                _ if limited.limit() == 0 => "the relay's reply is longer than 64 KiB",
                 Some(true) if reply.code / 100 == expected => return Ok(reply),
                 Some(true) => return Err(Fault::of_reply(reply)),
                 // The connection ended within the line.

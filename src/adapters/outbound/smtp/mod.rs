@@ -9,6 +9,7 @@ mod blame;
 mod connection;
 mod reply;
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
@@ -25,8 +26,7 @@ use self::blame::Fault;
 use self::connection::{Connection, Tls};
 
 use crate::adapters::files::operator_file::PasswordFile;
-use crate::adapters::outbound::connect::connect;
-use crate::adapters::outbound::{Roots, tls};
+use crate::adapters::outbound::{Roots, connect};
 
 /// Longest wait for the relay after it has accepted an email.
 const QUIT_DEADLINE: Duration = Duration::from_secs(2);
@@ -66,7 +66,7 @@ impl SmtpMailSender {
         let name = ServerName::try_from(host).map_err(|error| error.to_string())?;
         let from = address(&settings.sender.address)?;
         Ok(Self {
-            tls: (tls(roots), name),
+            tls: (Arc::new(roots.tls()).into(), name),
             settings,
             from,
         })
@@ -86,22 +86,17 @@ impl SmtpMailSender {
         let stream = connect(&relay.host, relay.port).await;
         let stream = stream.map_err(|error| Fault::new(format!("cannot connect: {error}")))?;
         let mut connection = Connection::over(stream);
-        let is_secure = relay.security == RelaySecurity::Tls;
-        if is_secure {
+        if relay.security == RelaySecurity::Tls {
             connection = connection.secured(&self.tls).await?;
         }
         connection.greeting().await?;
         let ehlo = format!("EHLO {}", self.from.domain());
-        let starts_tls = relay.security == RelaySecurity::StartTls;
         let mut hello = connection.command(&ehlo, 2).await?;
-        let offers_tls = hello.extension("STARTTLS").is_some();
-        // On this machine, TLS is used only if the relay accepts no password without it.
-        let has_log_in = relay.user.is_none() || hello.extension("AUTH").is_some();
-        if starts_tls && !offers_tls {
-            let why = "the relay does not offer STARTTLS, and nothing is sent without TLS";
-            return Err(Fault::new(why));
-        }
-        if starts_tls || !is_secure && !has_log_in && offers_tls {
+        if relay.security == RelaySecurity::StartTls {
+            if hello.extension("STARTTLS").is_none() {
+                let why = "the relay does not offer STARTTLS, and nothing is sent without TLS";
+                return Err(Fault::new(why));
+            }
             connection.command("STARTTLS", 2).await?;
             connection = connection.secured(&self.tls).await?;
             hello = connection.command(&ehlo, 2).await?;

@@ -1,6 +1,5 @@
 //! An order at an authority (RFC 8555), step by step, and the authority's refusals in words.
 
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +14,6 @@ use instant_acme::{
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::adapters::lenient_json;
-use crate::adapters::outbound::probe::unheard_ipv6;
 use crate::adapters::outbound::{HttpClient, client, root_cause, send};
 use crate::domain::{is_same_host, quoted};
 
@@ -44,8 +42,8 @@ const NO_ACCOUNT: &str = "urn:ietf:params:acme:error:accountDoesNotExist";
 
 /// What to do if the authority could not verify a name. Authorities do not agree on the type of each cause.
 const UNVERIFIED: &str = "the authority did not reach this service at port 443: open it in the firewall and the router, and \
-     check that the name points to this machine, and not to a CDN or a load balancer, such as Cloudflare's proxy, where this \
-     cannot work";
+     check that the name points to this machine, by IPv6 only if --listen has it, and not to a CDN or a load balancer, such \
+     as Cloudflare's proxy, where this cannot work";
 
 /// The reason why an order failed.
 pub(super) struct Refusal {
@@ -91,7 +89,7 @@ impl From<Error> for Refusal {
         let of_names = problem.subproblems.iter().filter_map(|of_name| {
             let name = of_name.identifier.as_ref()?.authorized(false).to_string();
             let (kind, detail) = (of_name.r#type.as_deref(), of_name.detail.as_deref());
-            let words = told(&name, kind, detail, None);
+            let words = told(&name, kind, detail);
             Some((name, words))
         });
         let of_names: Vec<_> = of_names.collect();
@@ -99,17 +97,15 @@ impl From<Error> for Refusal {
             return Self::of_names(of_names);
         }
         let (kind, detail) = (problem.r#type.as_deref(), problem.detail.as_deref());
-        Self::new(told("the order", kind, detail, None))
+        Self::new(told("the order", kind, detail))
     }
 }
 
-/// A problem with `name` in words: with its `cause` if it is known, or what to do.
-fn told(name: &str, kind: Option<&str>, detail: Option<&str>, cause: Option<String>) -> String {
+/// A problem with `name` in words, with what to do.
+fn told(name: &str, kind: Option<&str>, detail: Option<&str>) -> String {
     let kind = kind.unwrap_or_default();
     let words = match kind.strip_prefix(TYPES).unwrap_or(kind) {
-        "connection" | "tls" | "unauthorized" | "incorrectResponse" => {
-            cause.unwrap_or_else(|| UNVERIFIED.to_owned())
-        }
+        "connection" | "tls" | "unauthorized" | "incorrectResponse" => UNVERIFIED.to_owned(),
         _ if kind == NO_ACCOUNT => {
             "the account is unknown: the next order creates a new one".to_owned()
         }
@@ -142,7 +138,7 @@ impl AcmeClient {
         match order.poll_ready(&POLLS).await {
             Ok(OrderStatus::Ready) => {}
             Ok(_) | Err(Error::Api(_)) => {
-                return Err(refusal(&mut order, self.settings.listen).await);
+                return Err(refusal(&mut order).await);
             }
             Err(error) => return Err(error.into()),
         }
@@ -204,7 +200,7 @@ impl AcmeClient {
 }
 
 /// The reason why an order is invalid: the authority's findings at each failed name.
-async fn refusal(order: &mut Order, listen: SocketAddr) -> Refusal {
+async fn refusal(order: &mut Order) -> Refusal {
     let of_order = order.state().error.clone();
     let mut failed = Vec::new();
     let mut authorizations = order.authorizations();
@@ -214,9 +210,8 @@ async fn refusal(order: &mut Order, listen: SocketAddr) -> Refusal {
             break;
         };
         if let Some(problem) = state.challenges.iter().find_map(|one| one.error.as_ref()) {
-            let cause = unheard_ipv6(&name, listen).await;
             let (kind, detail) = (problem.r#type.as_deref(), problem.detail.as_deref());
-            let words = told(&name, kind, detail, cause);
+            let words = told(&name, kind, detail);
             failed.push((name, words));
         }
     }
@@ -360,15 +355,10 @@ mod tests {
             assert!(told.ends_with("(the authority: because [1m)"), "{told}");
         }
         let long = "x".repeat(1000);
-        let words = told("api.example", Some(&long), Some(&long), None);
+        let words = told("api.example", Some(&long), Some(&long));
         assert!(words.len() < 600, "{words}");
-        let words = told(
-            "api.example",
-            Some("urn:ietf:params:acme:error:tls"),
-            None,
-            Some("it has an AAAA record".to_owned()),
-        );
-        let expected = "api.example: it has an AAAA record (the authority: no reason is given)";
+        let words = told("api.example", Some("urn:ietf:params:acme:error:caa"), None);
+        let expected = "api.example: refused as caa (the authority: no reason is given)";
         assert_eq!(words, expected);
     }
 }

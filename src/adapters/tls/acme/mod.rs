@@ -6,7 +6,6 @@
 mod conversation;
 
 use std::io;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -47,8 +46,6 @@ pub struct AcmeSettings {
     pub dir: PathBuf,
     /// Certificate authorities of the authority's own server.
     pub roots: Roots,
-    /// The service's listening address.
-    pub listen: SocketAddr,
 }
 
 /// Orders and renews the service's certificate at an ACME authority.
@@ -268,7 +265,5 @@ async fn keep(dir: &Path, name: &'static str, bytes: Vec<u8>) -> io::Result<()> 
         create_private(&SystemFiles, &dir)?;
         write_whole(&SystemFiles, &dir.join(name), &bytes)
     });
-    written
-        .await
-        .unwrap_or_else(|panic| Err(io::Error::other(panic)))
+    written.await?
 }
