@@ -19,6 +19,8 @@
     reason = "the tests of engines do more with what both share"
 )]
 
+#[path = "../../tests/it/call.rs"]
+mod call;
 #[path = "../../tests/engines/client.rs"]
 mod client;
 mod decisions;
