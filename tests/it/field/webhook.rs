@@ -5,7 +5,7 @@ use landing_api::domain::time::Timestamp;
 use landing_api::ports::WebhookSender as _;
 
 use crate::notify::webhook_client;
-use crate::provider::{Provider, Script};
+use crate::provider::{Provider, Script, Then};
 
 /// Sat, 21 Nov 2026 12:00:00 GMT.
 const NOON: Timestamp = Timestamp::from_ms(1_795_262_400_000);
@@ -18,6 +18,23 @@ async fn failure(script: Script) -> (String, Option<u64>) {
     match sent.await.unwrap_err() {
         Failure::Later { error, wait_ms } => (error, wait_ms),
         Failure::Final(error) => panic!("{error}"),
+    }
+}
+
+#[tokio::test]
+async fn a_connection_is_used_again_after_a_response_whose_body_nobody_reads() {
+    let body = format!("{:x}\r\nthanks\r\n", "thanks".len());
+    let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    for bytes in [head.to_owned(), format!("{head}{body}")] {
+        let script = Script::closing(&*bytes).then(Then::GoOn);
+        let peer = Provider::start([script]).await;
+        let client = webhook_client(&peer.url("/"), None);
+        for _ in 0..3 {
+            let sent = client.send(DeliveryId::from_bytes([7; 16]), "{}", NOON);
+            assert_eq!(sent.await, Ok(()));
+        }
+        assert_eq!(peer.requests().len(), 3);
+        assert_eq!(peer.connections_ended(), 0, "{bytes}");
     }
 }
 

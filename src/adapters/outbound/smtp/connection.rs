@@ -159,18 +159,13 @@ async fn within<T>(
 
 /// A message as sent: lines end with CRLF, a leading dot is doubled, and a single dot ends the message.
 fn stuffed(message: &str) -> String {
-    let mut stuffed = String::with_capacity(message.len() + 64);
-    for line in message.lines() {
+    let lines = message.lines().map(|line| {
         // A relay may treat a bare CR or LF as the end of a line.
         let line = line.replace('\r', "");
-        if line.starts_with('.') {
-            stuffed.push('.');
-        }
-        stuffed.push_str(&line);
-        stuffed.push_str("\r\n");
-    }
-    stuffed.push_str(".\r\n");
-    stuffed
+        let dot = if line.starts_with('.') { "." } else { "" };
+        format!("{dot}{line}\r\n")
+    });
+    lines.collect::<String>() + ".\r\n"
 }
 
 #[cfg(test)]

@@ -31,12 +31,6 @@ use crate::adapters::outbound::{Roots, connect};
 /// Longest wait for the relay after it has accepted an email.
 const QUIT_DEADLINE: Duration = Duration::from_secs(2);
 
-/// Tell auto-responders that no human wrote it (RFC 3834, section 5), and offer one-click unsubscribing
-/// (RFC 2369, RFC 8058).
-const AUTO_SUBMITTED: HeaderName = HeaderName::new_from_ascii_str("Auto-Submitted");
-const LIST_UNSUBSCRIBE: HeaderName = HeaderName::new_from_ascii_str("List-Unsubscribe");
-const LIST_UNSUBSCRIBE_POST: HeaderName = HeaderName::new_from_ascii_str("List-Unsubscribe-Post");
-
 /// The relay and the sender.
 #[derive(Clone, Debug)]
 pub struct SmtpSettings {
@@ -144,18 +138,22 @@ fn written(letter: &Letter, sender: &Sender) -> Result<String, String> {
     let id = u128::from_be_bytes(letter.id);
     let id = format!("<{id:032x}@{}>", from.domain());
     let at = SystemTime::UNIX_EPOCH + Duration::from_millis(letter.at.as_ms());
-    let header = |name, value: &str| HeaderValue::new(name, value.to_owned());
+    // They tell auto-responders that no human wrote it (RFC 3834, section 5), and offer one-click unsubscribing (RFC 2369,
+    // RFC 8058).
+    let header = |name, value: &str| {
+        HeaderValue::new(HeaderName::new_from_ascii_str(name), value.to_owned())
+    };
     let mut message = Message::builder()
         .from(Mailbox::new(sender.name.clone(), from))
         .to(Mailbox::new(None, address(&letter.to)?))
         .subject(&content.subject)
         .date(at)
         .message_id(Some(id))
-        .raw_header(header(AUTO_SUBMITTED, "auto-generated"));
+        .raw_header(header("Auto-Submitted", "auto-generated"));
     if let Some(url) = &letter.leave_url {
-        let post = header(LIST_UNSUBSCRIBE_POST, "List-Unsubscribe=One-Click");
+        let post = header("List-Unsubscribe-Post", "List-Unsubscribe=One-Click");
         message = message
-            .raw_header(header(LIST_UNSUBSCRIBE, &format!("<{url}>")))
+            .raw_header(header("List-Unsubscribe", &format!("<{url}>")))
             .raw_header(post);
     }
     let body = MultiPart::alternative_plain_html(content.text.clone(), content.html.clone());

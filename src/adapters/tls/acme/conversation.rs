@@ -1,7 +1,6 @@
 //! An order at an authority (RFC 8555), step by step, and the authority's refusals in words.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
@@ -88,22 +87,20 @@ impl From<Error> for Refusal {
         };
         let of_names = problem.subproblems.iter().filter_map(|of_name| {
             let name = of_name.identifier.as_ref()?.authorized(false).to_string();
-            let (kind, detail) = (of_name.r#type.as_deref(), of_name.detail.as_deref());
-            let words = told(&name, kind, detail);
+            let words = told(&name, &of_name.r#type, &of_name.detail);
             Some((name, words))
         });
         let of_names: Vec<_> = of_names.collect();
         if !of_names.is_empty() {
             return Self::of_names(of_names);
         }
-        let (kind, detail) = (problem.r#type.as_deref(), problem.detail.as_deref());
-        Self::new(told("the order", kind, detail))
+        Self::new(told("the order", &problem.r#type, &problem.detail))
     }
 }
 
 /// A problem with `name` in words, with what to do.
-fn told(name: &str, kind: Option<&str>, detail: Option<&str>) -> String {
-    let kind = kind.unwrap_or_default();
+fn told(name: &str, kind: &Option<String>, detail: &Option<String>) -> String {
+    let kind = kind.as_deref().unwrap_or_default();
     let words = match kind.strip_prefix(TYPES).unwrap_or(kind) {
         "connection" | "tls" | "unauthorized" | "incorrectResponse" => UNVERIFIED.to_owned(),
         _ if kind == NO_ACCOUNT => {
@@ -111,7 +108,8 @@ fn told(name: &str, kind: Option<&str>, detail: Option<&str>) -> String {
         }
         other => format!("refused as {}", quoted(other.as_bytes(), None)),
     };
-    let detail = quoted(detail.unwrap_or("no reason is given").as_bytes(), None);
+    let detail = detail.as_deref().unwrap_or("no reason is given");
+    let detail = quoted(detail.as_bytes(), None);
     format!("{name}: {words} (the authority: {detail})")
 }
 
@@ -188,11 +186,8 @@ impl AcmeClient {
             };
             let digest = challenge.key_authorization().digest();
             let proof = proof(&name, digest.as_ref());
-            let proof = proof.map_err(|error| Refusal::new(error.to_string()))?;
-            self.certificate
-                .proofs
-                .write()
-                .insert(name, Arc::new(proof));
+            let proof = proof.map_err(|error| Error::Other(error.into()))?;
+            self.certificate.proofs.write().insert(name, proof);
             challenge.set_ready().await?;
         }
         Ok(())
@@ -210,8 +205,7 @@ async fn refusal(order: &mut Order) -> Refusal {
             break;
         };
         if let Some(problem) = state.challenges.iter().find_map(|one| one.error.as_ref()) {
-            let (kind, detail) = (problem.r#type.as_deref(), problem.detail.as_deref());
-            let words = told(&name, kind, detail);
+            let words = told(&name, &problem.r#type, &problem.detail);
             failed.push((name, words));
         }
     }
@@ -354,10 +348,10 @@ mod tests {
             assert!(told.contains(words), "{kind}: {told}");
             assert!(told.ends_with("(the authority: because [1m)"), "{told}");
         }
-        let long = "x".repeat(1000);
-        let words = told("api.example", Some(&long), Some(&long));
+        let long = Some("x".repeat(1000));
+        let words = told("api.example", &long, &long);
         assert!(words.len() < 600, "{words}");
-        let words = told("api.example", Some("urn:ietf:params:acme:error:caa"), None);
+        let words = told("api.example", &Some(format!("{TYPES}caa")), &None);
         let expected = "api.example: refused as caa (the authority: no reason is given)";
         assert_eq!(words, expected);
     }

@@ -200,7 +200,7 @@ fn parse(pem: &str) -> Result<Certificate, String> {
 }
 
 /// A self-signed certificate with the digest in it.
-fn proof(name: &str, digest: &[u8]) -> Result<CertifiedKey, rcgen::Error> {
+fn proof(name: &str, digest: &[u8]) -> Result<Arc<CertifiedKey>, rcgen::Error> {
     let mut params = CertificateParams::new(vec![name.to_owned()])?;
     params.custom_extensions = vec![CustomExtension::new_acme_identifier(digest)];
     let key = KeyPair::generate()?;
@@ -210,7 +210,7 @@ fn proof(name: &str, digest: &[u8]) -> Result<CertifiedKey, rcgen::Error> {
     let key = ring::sign::any_supported_type(&private);
     let key = key.map_err(|_unusable| rcgen::Error::CouldNotParseKeyPair)?;
     // Key and certificate are not compared: the parser rejects the critical extension of a proof.
-    Ok(CertifiedKey::new(chain, key))
+    Ok(Arc::new(CertifiedKey::new(chain, key)))
 }
 
 /// The account and the last order.
