@@ -49,7 +49,7 @@ const TITLE_BONUS: f64 = 0.8;
 /// The same of a detail: the bouquet's price is told under "Bouquets" rather than under "Prices".
 const DETAIL_BONUS: f64 = 0.4;
 /// The share of its weight that a vague term keeps.
-const VAGUE_SHARE: f64 = 0.3;
+const VAGUE_SHARE: f64 = 0.15;
 
 /// A question of at most this many words is read together with the one before.
 const FOLLOW_UP_WORDS_MAX: usize = 5;
