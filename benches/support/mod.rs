@@ -207,7 +207,9 @@ pub(crate) fn cpu_us(process: u32) -> f64 {
         // A thread that has just ended has none.
         run_ns.unwrap().unwrap_or(0.0)
     });
-    run_ns.sum::<f64>() / 1000.0
+    let run_ns: f64 = run_ns.sum();
+    assert!(run_ns > 0.0, "the kernel counts no time of threads");
+    run_ns / 1000.0
 }
 
 /// Clients that ask a server: so many connections altogether, shared out among threads. A

@@ -89,6 +89,7 @@ smtp://localhost:2525 => Clear localhost 2525 -
 smtp://127.0.0.1 => Clear 127.0.0.1 587 -
 smtp://[::1]:25 => Clear ::1 25 -
 smtps://localhost => Tls localhost 465 -
+smtp://localhost. => StartTls localhost. 587 -
 smtp://10.0.0.1 => StartTls 10.0.0.1 587 -
 smtp://localhost.example.com => StartTls localhost.example.com 587 -
 ";

@@ -33,7 +33,8 @@ impl BlockedNetwork {
                 "has bits set beyond /{bits}: write {whole} for the network, or {address} for the one address"
             ));
         }
-        if canonical(whole.network()) != whole.network() {
+        // A larger network than these has other addresses, too.
+        if whole.prefix_len() >= 96 && canonical(whole.network()) != whole.network() {
             return Err("must be written as an IPv4 network".to_owned());
         }
         if whole.prefix_len() == 0 {
@@ -104,6 +105,7 @@ mod tests {
             ("2001:DB8::1", "2001:db8::1/128"),
             ("::ffff:192.0.2.7", "192.0.2.7/32"),
             ("64:ff9b::192.0.2.7", "192.0.2.7/32"),
+            ("64:ff9b::/64", "64:ff9b::/64"),
             ("128.0.0.0/1", "128.0.0.0/1"),
         ] {
             let network = BlockedNetwork::parse(text).unwrap();

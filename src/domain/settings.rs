@@ -87,7 +87,6 @@ pub fn is_same_host(one: &str, other: &str) -> bool {
 
 /// True if traffic to `host`, an address or a name, stays on this machine.
 pub fn is_this_machine(host: &str) -> bool {
-    let host = rootless(host);
     let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
     host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
 }

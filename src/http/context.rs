@@ -109,7 +109,7 @@ impl RequestContext {
         match (self.known_visitor(), self.client.credential) {
             (Some(visitor), _) => Subject::Visitor(visitor),
             (None, Some(_)) => self.client.subject(),
-            (None, None) => Subject::Hash(self.id.0.into_bytes()),
+            (None, None) => Subject::Hash(self.id.to_hash()),
         }
     }
 

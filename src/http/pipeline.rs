@@ -213,16 +213,20 @@ impl Exchange {
     /// Steps 2 and 3. A request with a bad credential is charged to its network, then rejected.
     async fn authenticate_and_charge(&mut self) -> Result<&'static Endpoint, Problem> {
         let context = &mut self.context;
-        let (app, now) = (&context.peer.state.app, context.now);
+        let app = &context.peer.state.app;
         let is_presented = context.head.has_credential;
-        if is_presented && let Some(refusal) = app.meter().known_refusal(&context.client, now) {
+        if is_presented
+            && let Some(refusal) = app.meter().known_refusal(&context.client, context.now)
+        {
             self.decision = refusal;
             return self.admitted_endpoint(Ok(()));
         }
         let headers = &context.parts.headers;
-        let credential = identity::identify(app.credentials(), now, headers, context.area).await;
+        let sources = app.credentials();
+        let credential = identity::identify(sources, context.now, headers, context.area).await;
         context.client.credential = credential.as_ref().ok().copied().flatten();
-        let (meter, client) = (app.meter(), &context.client);
+        context.now = app.clock.now();
+        let (meter, client, now) = (app.meter(), &context.client, context.now);
         let door = meter.acquire(&meter.door_charges(client), now).await?;
         self.decision = door.decision;
         if self.decision.is_refused() && is_presented && context.client.credential.is_none() {

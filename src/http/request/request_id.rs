@@ -52,6 +52,13 @@ impl RequestId {
         HeaderValue::from_str(self.0.hyphenated().encode_lower(&mut text))
             .unwrap_or(HeaderValue::from_static(""))
     }
+
+    /// The id as a hash. It begins with bits that differ between requests and connections: the limiter selects a shard
+    /// by them.
+    pub(crate) fn to_hash(self) -> [u8; 16] {
+        // The second half of the id, without the byte that has the variant of the UUID.
+        self.0.as_u128().rotate_left(72).to_be_bytes()
+    }
 }
 
 #[cfg(test)]
@@ -74,6 +81,19 @@ mod tests {
                 assert!("89ab".contains(&id[19..20]));
                 assert!(seen.insert(id));
             }
+        }
+    }
+
+    #[test]
+    fn hashes_of_ids_begin_with_bits_that_differ() {
+        let ids = RequestIds::new([0x5a; 16]);
+        let connection = ids.of_connection();
+        let kept = || connection.next();
+        let anew = || ids.of_connection().next();
+        for next in [&kept as &dyn Fn() -> RequestId, &anew] {
+            let hashes = (0..1000).map(|_| next().to_hash());
+            let begun: HashSet<_> = hashes.map(|hash| [hash[0], hash[1]]).collect();
+            assert!(begun.len() > 900, "{}", begun.len());
         }
     }
 }

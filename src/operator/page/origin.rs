@@ -8,7 +8,7 @@ use hyper::http::request::Parts;
 use hyper::http::uri::Authority;
 use hyper::{HeaderMap, Method};
 
-use crate::domain::{is_same_origin, is_this_machine};
+use crate::domain::{is_same_origin, is_this_machine, rootless};
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
@@ -22,7 +22,8 @@ pub(super) fn is_local_host(headers: &HeaderMap) -> bool {
         return false;
     };
     let authority = Authority::try_from(host.as_bytes());
-    authority.is_ok_and(|host| !host.as_str().contains('@') && is_this_machine(host.host()))
+    authority
+        .is_ok_and(|host| !host.as_str().contains('@') && is_this_machine(rootless(host.host())))
 }
 
 /// True if no page elsewhere sent the request, or it only opens a page.
