@@ -9,12 +9,13 @@ use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::domain::{
-    Confirmation, Consent, Contact, ContactStatus, SignUpWay, SoughtSigner, TextDigest, Timestamp,
+    Confirmation, Consent, Contact, ContactStatus, SignUpWay, TextDigest, Timestamp,
 };
 use crate::ports::{ContactStream, StoreError};
 use crate::usecases;
 
 use super::operation::{Answer, OperatorError, OperatorRequest, Params, json_lines};
+use super::signer::SoughtSigner;
 
 const BAD_STATUS: &str = "the status must be pending, subscribed, unsubscribed or all";
 

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`operation`] | a request, its answer, and its errors |
 //! | [`contacts`], [`contact_csv`], [`import`], [`keys`], [`agents`], [`limits`], [`block`], [`questions`], [`queue`], [`mail`], [`ledger`], [`status`], [`links`] | a noun each: its rows, its operations, their lines in the log |
+//! | `signer` | clients to look for among those that signed contacts up |
 //! | [`socket`] | answers as JSON Lines, for commands |
 //! | [`page`] | answers as HTML, for browsers |
 //! | [`exposition`] | `/metrics`, `/live` and `/ready`, for monitors |
@@ -29,6 +30,7 @@ pub mod page;
 pub mod questions;
 pub mod queue;
 pub mod sessions;
+mod signer;
 pub mod socket;
 pub mod status;
 pub mod words;
