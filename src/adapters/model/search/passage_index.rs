@@ -184,13 +184,8 @@ impl PassageIndex {
         Some(blocks.join("\n\n"))
     }
 
-    /// The reply to a question without an answer.
-    pub(super) fn refusal(&self, question: &str) -> String {
-        self.propose(&self.terms.texts.unanswered, question)
-    }
-
     /// `text`, a few topics of the pages, and where else there are answers.
-    fn propose(&self, text: &str, question: &str) -> String {
+    pub(super) fn propose(&self, text: &str, question: &str) -> String {
         let texts = &self.terms.texts;
         let (sections, _) = self.ranked_sections(question, "");
         let sections = sections.into_iter().map(|(_, section)| section);
@@ -278,7 +273,8 @@ impl PassageIndex {
 
     /// The passages that have most of the asked terms first.
     fn ranked_own(&self, asked: &BTreeSet<Topic>) -> Vec<Ranked<'_>> {
-        let asked: Vec<_> = asked.iter().map(|term| (term, self.weight(term))).collect();
+        let mut asked: Vec<_> = asked.iter().map(|term| (term, self.weight(term))).collect();
+        asked.sort_by(|(_, a), (_, b)| b.total_cmp(a));
         let mut ranked: Vec<_> = self.own.iter().map(|own| own.ranked(&asked)).collect();
         ranked.sort_by(|a, b| b.score.total_cmp(&a.score));
         ranked
@@ -348,7 +344,7 @@ impl OwnPassage {
         }
     }
 
-    /// Compares it with terms and their weights.
+    /// Compares it with terms and their weights, the heaviest first.
     fn ranked(&self, asked: &[(&Topic, f64)]) -> Ranked<'_> {
         let of_statements = self.statements.iter().map(|own| self.compared(asked, own));
         let most = |(a, b): (f64, f64), (score, coverage)| (a.max(score), b.max(coverage));
@@ -368,12 +364,16 @@ impl OwnPassage {
     fn compared(&self, asked: &[(&Topic, f64)], statement: &Topic) -> (f64, f64) {
         let (mut whole, mut covered, mut score) = (0.0, 0.0, 0.0);
         let mut has_details = !asked.is_empty();
+        // The price of another subject is not enough, unless the title says that prices follow.
+        let subject = asked.iter().find(|(term, _)| !term.is_detail);
+        let is_meant = subject.is_none_or(|(own, _)| statement.has(own) || !self.all.has(own));
         for (term, weight) in asked {
             let (mut share, is_titled) = (statement.share(term), self.title.has(term));
             let bonus = if term.is_detail {
                 // A word that means the same is not enough: a car park that is not free has no price yet.
                 let is_headed = is_titled || self.page.has(term);
                 has_details &= share >= 1.0 || is_headed && statement.is_numeric;
+                has_details &= is_titled || is_meant;
                 DETAIL_BONUS
             } else {
                 share = share.max(PASSAGE_SHARE * self.all.share(term));

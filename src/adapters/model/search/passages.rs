@@ -71,9 +71,10 @@ impl PassageModelClient {
             .or_else(|| index.answer(newest, previous))
             .or_else(|| languages().find_map(|index| index.closing(newest)));
         let is_unanswered = answer.is_none();
-        let mut text = answer.unwrap_or_else(|| index.refusal(newest));
+        let texts = &index.terms.texts;
+        let mut text = answer.unwrap_or_else(|| index.propose(&texts.unanswered, newest));
         if self.is_fallback {
-            text = format!("{}\n\n{text}", index.terms.texts.away);
+            text.insert_str(0, &format!("{}\n\n", texts.away));
         }
         Some(ModelReply {
             text,

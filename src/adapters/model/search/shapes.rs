@@ -60,11 +60,9 @@ fn has_hours(words: &[&str]) -> bool {
     });
     let joined = words.iter().filter(|word| word.contains([':', '.', 'm']));
     let joined = joined.filter_map(|word| word.split_once(['-', '–']));
-    let mut spans = spaced.chain(joined);
-    spans.any(|(from, to)| {
-        let hours = hour(from).zip(hour(to));
-        hours.is_some_and(|(from, to)| from.abs_diff(to) > 2)
-    })
+    let spans = spaced.chain(joined);
+    let mut hours = spans.filter_map(|(from, to)| hour(from).zip(hour(to)));
+    hours.any(|(from, to)| from.abs_diff(to) > 2)
 }
 
 /// The hour that `word` begins with, 0 to 24.

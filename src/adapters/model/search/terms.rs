@@ -179,10 +179,9 @@ impl Terms {
             topics.groups.extend(phrases.flat_map(|term| term.groups));
             let marks = text.chars().filter(|c| !c.is_alphanumeric());
             let marks = marks.chain(shapes::marks(text)).map(String::from);
-            let marks = marks.filter_map(|mark| self.groups.get(&mark));
-            topics.marked.extend(marks.flatten());
-            let words = words(text).filter(|word| !self.is_stop_word(word));
-            for word in words {
+            let groups = marks.filter_map(|mark| self.groups.get(&mark));
+            topics.marked.extend(groups.flatten());
+            for word in words(text).filter(|word| !self.is_stop_word(word)) {
                 topics.stems.extend(self.parts(&word));
                 topics.stems.insert(stem(self.texts.language, &word));
             }
