@@ -1,14 +1,7 @@
 //! An engine that is away is no outage: what each request is answered meanwhile, and what the log says.
 
-use std::time::Duration;
-
-use rustix::process::Signal;
-use tokio::time::Instant;
-
-use crate::client::{Answer, Call, Client, at_once};
-use crate::engine::until;
-use crate::nodes::{Nodes, engines};
-use crate::program::{Program, Ran};
+use crate::client::Answer;
+use crate::prelude::*;
 
 const NODES: usize = 3;
 const COUNT: u32 = 90;

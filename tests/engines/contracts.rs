@@ -10,21 +10,15 @@ pub(crate) mod delivery_queue;
 mod key_issuer;
 #[path = "../it/contracts/revocation_list.rs"]
 mod revocation_list;
-
-use std::fs;
-use std::sync::Arc;
-use std::time::Duration;
-
 use landing_api::domain::contact::{Contact, ImportOutcome, SignUp};
 use landing_api::domain::email::EmailAddress;
-use landing_api::domain::time::Timestamp;
-use landing_api::ports::ContactStore;
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 
-use crate::engine::{Process, free_port, until};
-use crate::fixtures::{START, address, imported, origin, sign_up_of};
-use crate::postgres::{Postgres, open, own, unprivileged, url};
+use crate::engine::Process;
+use crate::fixtures::sign_up_of;
+use crate::postgres::{open, own, unprivileged};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn postgres_keeps_contacts() {

@@ -1,29 +1,25 @@
 //! What a move copies into PostgreSQL, imports of many rows, and what upkeep deletes.
 
-use landing_api::adapters::cluster::postgres::{PostgresStore, counts_of};
+use landing_api::adapters::cluster::postgres::counts_of;
 use landing_api::adapters::system::SystemClock;
 use landing_api::domain::consent::{Confirmation, EndedConsent, SignUpWay};
-use landing_api::domain::contact::{Contact, ImportOutcome, SignUp, Subscription, Tombstone};
+use landing_api::domain::contact::{Contact, ImportOutcome, SignUp, Tombstone};
 use landing_api::domain::credential::KeyRecord;
 use landing_api::domain::delivery::{Channel, DeliveryKind};
 use landing_api::domain::hourly_counts::{Counts, Hour};
 use landing_api::domain::secret::Secret;
-use landing_api::domain::time::{DAY_MS, Timestamp};
+use landing_api::domain::time::DAY_MS;
 use landing_api::domain::{Registration, RevokedRegistration};
 use landing_api::operator::import::IMPORT_ROWS;
 use landing_api::ports::{
-    Clock as _, ContactStore, CountStore, DeliveryQueue, KeyIssuer, RevocationList, StoreError,
-    StoreMaintenance,
+    Clock as _, CountStore, DeliveryQueue, KeyIssuer, RevocationList, StoreError, StoreMaintenance,
 };
 
 use crate::contracts::count_store::counts;
 use crate::contracts::delivery_queue::delivery;
-use crate::engine::until;
-use crate::fixtures::{
-    START, address, bare_consent, imported, key_record, listed, origin, registration, sign_up,
-    sign_up_by, sign_up_of,
-};
-use crate::postgres::{Postgres, TERMINATE, open_with, settings};
+use crate::fixtures::{bare_consent, key_record, listed, registration, sign_up_by, sign_up_of};
+use crate::postgres::{open_with, settings};
+use crate::prelude::*;
 
 /// In another order than that of the addresses, signed up by none to four clients.
 fn contacts() -> Vec<Contact> {

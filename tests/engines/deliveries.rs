@@ -2,14 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use landing_api::adapters::cluster::postgres::PostgresStore;
 use landing_api::domain::consent::LeaveToken;
 use landing_api::domain::delivery::{Channel, Delivery, DeliveryId, DeliveryKind, Turn};
-use landing_api::domain::time::Timestamp;
 use landing_api::ports::DeliveryQueue;
 
-use crate::fixtures::{START, settled};
-use crate::postgres::{Postgres, open};
+use crate::fixtures::settled;
+use crate::postgres::open;
+use crate::prelude::*;
 
 const CHANNEL: Channel = Channel::Webhook;
 

@@ -1,14 +1,11 @@
 //! With engines and a secret file, a node keeps nothing itself.
 
-use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
-use rustix::process::{Pid, Signal};
+use rustix::process::Pid;
 
-use crate::client::{Call, Client};
-use crate::nodes::{Nodes, engines};
-use crate::program::Program;
+use crate::prelude::*;
 
 /// What the process has open that is a file of a disk.
 fn open_files(process: Pid) -> Vec<PathBuf> {

@@ -1,14 +1,9 @@
 //! The limiters that the contracts are run against: Redis, Valkey, and a node's own table before Redis.
 
-use std::sync::Arc;
-
 use landing_api::adapters::cluster::FallbackRateLimiter;
-use landing_api::adapters::cluster::redis::RedisRateLimiter;
-use landing_api::metrics::Metrics;
-use landing_api::ports::RateLimiter;
 
-use crate::fixtures::{START, policies};
-use crate::redis::Redis;
+use crate::fixtures::policies;
+use crate::prelude::*;
 use crate::twins::ManualClock;
 
 /// Every adapter, and the servers they need. Charges must all have `quota`.

@@ -1,22 +1,18 @@
 //! How a server is reached: as an account of its own, with a password, over TLS.
 
-use std::fs;
 use std::path::Path;
 
-use landing_api::adapters::cluster::redis::{RedisAddress, RedisRateLimiter, RedisSettings};
+use landing_api::adapters::cluster::redis::{RedisAddress, RedisSettings};
 use landing_api::adapters::files::pem::certificates_in;
 use landing_api::adapters::outbound::Roots;
-use landing_api::domain::policy::PolicyName;
-use landing_api::ports::{LimiterError, RateLimiter, WindowSet};
+use landing_api::ports::LimiterError;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 
-use crate::engine::{free_port, password_file, until};
-use crate::fixtures::{acquire, charge, peek, refund};
+use crate::engine::password_file;
+use crate::fixtures::peek;
 use crate::limits_away::now;
-use crate::nodes::{Nodes, engines, write_secret};
-use crate::postgres::Postgres;
-use crate::program::{Ran, landing_api};
-use crate::redis::{Redis, settings};
+use crate::prelude::*;
+use crate::redis::settings;
 use crate::starts::turn_tls_on;
 
 /// The handbook's words on the account.

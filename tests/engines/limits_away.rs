@@ -1,23 +1,13 @@
 //! One Redis that goes away in many ways, with a node's own table behind it: limits hold, nothing fails.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use landing_api::adapters::cluster::FallbackRateLimiter;
-use landing_api::adapters::cluster::redis::{RedisRateLimiter, RedisSettings};
+use landing_api::adapters::cluster::redis::RedisSettings;
 use landing_api::adapters::system::SystemClock;
-use landing_api::domain::policy::PolicyName;
-use landing_api::domain::time::Timestamp;
-use landing_api::metrics::Metrics;
-use landing_api::ports::{Charge, Clock, RateLimiter, WindowSet};
-use rustix::process::Signal;
-use tokio::task::JoinSet;
-use tokio::time::Instant;
+use landing_api::ports::{Charge, Clock};
 
-use crate::engine::until;
-use crate::fixtures::{acquire, admitted, charge, is_admitted, peek, policies, refund};
-use crate::redis::{Redis, settings};
-use crate::relay::{Flow, Relay};
+use crate::fixtures::{admitted, is_admitted, peek, policies};
+use crate::prelude::*;
+use crate::redis::settings;
 
 const QUOTA: &str = "9/1h";
 const LIMIT: usize = 9;

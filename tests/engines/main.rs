@@ -31,6 +31,7 @@ mod moved;
 mod nodes;
 mod operator;
 mod postgres;
+mod prelude;
 #[path = "../it/program.rs"]
 #[allow(dead_code, reason = "the other tests do more with it")]
 mod program;

@@ -1,15 +1,12 @@
 //! From one machine to several nodes.
 
 use std::collections::HashSet;
-use std::fs;
 use std::path::Path;
 
-use rustix::process::Signal;
-
-use crate::client::{Call, Client, at_once};
-use crate::engine::{Process, until};
-use crate::nodes::{Nodes, contacts, engines};
-use crate::program::{Program, Ran, closed_address, command, landing_api, private_dir};
+use crate::engine::Process;
+use crate::nodes::contacts;
+use crate::prelude::*;
+use crate::program::{closed_address, command, private_dir};
 
 const CHAT: &str = "/api/v1/assistant/chat";
 

@@ -1,16 +1,13 @@
 //! The operator's commands on the engines that several nodes share.
 
-use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::nodes::write_secret;
-use crate::postgres::Postgres;
-use crate::program::{Program, Ran, closed_address, json_lines, landing_api, private_dir};
-use crate::redis::Redis;
+use crate::prelude::*;
+use crate::program::{closed_address, json_lines, private_dir};
 
 /// The handbook's words on recovery.
 const HANDBOOK: &str = include_str!("../../data/handbook/several-nodes.md");
@@ -102,7 +99,7 @@ async fn contacts_keys_and_limits_are_operated_as_in_a_data_directory() {
     assert_eq!(listed["state"], "active");
     site.printed(&["keys", "revoke", listed["id"].as_str().unwrap(), "--yes"]);
     let refused = async || node.health(&key) == 401;
-    crate::engine::until("the node to notice", refused).await;
+    until("the node to notice", refused).await;
 
     let shown = site.printed(&["limits", "show"]);
     assert!(shown.contains("Heaviest clients of default"), "{shown}");

@@ -1,24 +1,14 @@
 //! The record in PostgreSQL: what is acknowledged stays, whatever becomes of the server and the way to it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
-use landing_api::adapters::cluster::postgres::PostgresStore;
-use landing_api::domain::contact::Subscription;
-use landing_api::metrics::Metrics;
-use landing_api::ports::{ContactStore, KeyIssuer, RevocationList, StoreError};
-use rustix::process::Signal;
-use tokio::task::JoinSet;
+use landing_api::ports::{KeyIssuer, RevocationList, StoreError};
 use tokio::time::{sleep, timeout};
 
-use crate::engine::{free_port, until};
-use crate::fixtures::{
-    START, Waiting, address, key_record, logged_async, origin, registration, sign_up, sign_up_by,
-};
+use crate::fixtures::{Waiting, key_record, logged_async, registration, sign_up_by};
 use crate::nodes::contacts;
-use crate::postgres::{Postgres, TERMINATE, open, open_counted, settings, url};
-use crate::relay::{Flow, Relay};
+use crate::postgres::{open, open_counted, settings};
+use crate::prelude::*;
 
 const CREATED: Result<Subscription, StoreError> = Ok(Subscription::Created);
 /// By another client.

@@ -1,13 +1,8 @@
 //! What one node gives out or takes back is known to the others.
 
-use std::time::Duration;
-
-use rustix::process::Signal;
-use tokio::time::Instant;
-
-use crate::client::{Answer, Call, Client, at_once};
-use crate::engine::until;
-use crate::nodes::{Nodes, SECRET, engines, write_secret};
+use crate::client::Answer;
+use crate::nodes::SECRET;
+use crate::prelude::*;
 
 const OTHER: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 

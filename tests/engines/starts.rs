@@ -1,22 +1,18 @@
 //! What the store is opened with and on: migrations, refusals, passwords and TLS.
 
-use std::fs::{self, Permissions};
+use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 
 use landing_api::adapters::cluster::postgres::{
     Migration, PostgresAddress, PostgresOpenError, PostgresSettings, migrate,
 };
 use landing_api::adapters::outbound::Roots;
-use landing_api::domain::contact::Subscription;
 use landing_api::domain::secret::Secret;
-use landing_api::ports::ContactStore;
-use tokio::time::Instant;
 
-use crate::engine::{free_port, password_file, until};
-use crate::fixtures::{START, address, imported, sign_up};
+use crate::engine::password_file;
 use crate::limits_access::issue;
-use crate::postgres::{Postgres, TERMINATE, open, open_with, own, settings, url};
-use crate::relay::{Flow, Relay};
+use crate::postgres::{open, open_with, own, settings};
+use crate::prelude::*;
 
 const NO_TABLES: &str = "the database has no tables yet";
 const FOREIGN_SECRET: &str = "this is not the secret of the database";

@@ -3,20 +3,16 @@
 
 use std::collections::HashMap;
 
-use landing_api::adapters::cluster::redis::RedisRateLimiter;
 use landing_api::domain::client::LimitKey;
-use landing_api::domain::policy::PolicyName;
-use landing_api::domain::time::Timestamp;
 use landing_api::domain::window::{LATE_ARRIVAL_MS_MAX, Usage, Window};
-use landing_api::ports::{Charge, RateLimiter, Receipt, WindowSet};
+use landing_api::ports::{Charge, Receipt};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, TestRunner};
 use tokio::runtime::Runtime;
 
-use crate::fixtures::{START, acquire, charge, refund};
-use crate::redis::Redis;
+use crate::prelude::*;
 
 const CASES: u32 = 60;
 const STEPS: usize = 300;

@@ -30,8 +30,7 @@ fn a_missing_data_directory_is_made_and_the_service_answers() {
     let (status, body) = program.post(CHAT, question);
     assert_eq!(status, 200);
     let message = body["message"].as_str().unwrap();
-    assert!(message.contains("/api/v1/keys"), "{message}");
-    assert!(message.contains(&base), "{message}");
+    assert_present(message, &["/api/v1/keys", &base]);
 }
 
 /// The model accepts the request and never answers.
@@ -57,8 +56,7 @@ fn a_second_signal_ends_the_wait_for_a_turn_and_the_visitor_is_told() {
     assert_eq!((status, &answer["code"]), (503, &unavailable));
     let (status, log) = program.wait();
     assert_eq!(status, Some(0), "{log}");
-    assert!(log.contains("second signal"), "{log}");
-    assert!(log.contains("stopped log.dropped=0"), "{log}");
+    assert_present(&log, &["second signal", "stopped log.dropped=0"]);
     assert!(began.elapsed() < Duration::from_secs(60));
 }
 
@@ -240,8 +238,7 @@ fn a_stop_without_room_ends() {
     let began = Instant::now();
     let log = program.stopped();
     assert!(began.elapsed() < Duration::from_secs(30));
-    let told = "the end of the ledger cannot be marked";
-    assert!(log.contains(told), "{log}");
+    assert_present(&log, &["the end of the ledger cannot be marked"]);
     let program = Program::on(data_dir.path());
     assert_eq!(program.sign_up("ada@example.com"), true);
 }

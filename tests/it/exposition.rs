@@ -133,8 +133,7 @@ async fn the_format_is_the_one_that_every_scraper_reads() {
     for accept in ["", "text/html", newer] {
         let (media_type, text) = metrics(&app, accept).await;
         assert_eq!(media_type, "text/plain; version=0.0.4; charset=utf-8");
-        let family = "# TYPE landing_api_requests_total counter\n";
-        assert!(text.contains(family), "{text}");
+        assert_present(&text, &["# TYPE landing_api_requests_total counter\n"]);
     }
 }
 

@@ -108,8 +108,7 @@ async fn all_ways_in_say_that_an_email_has_to_be_confirmed() {
     }
     for (app, confirms) in [(&app, true), (&single, false)] {
         let script = app.send(Call::get("/embed.js")).await;
-        let told = format!("CONFIRMS={confirms}");
-        assert!(script.text().contains(&told), "{told}");
+        assert_present(script.text(), &[&format!("CONFIRMS={confirms}")]);
     }
     // Programs and agents.
     let skill = "/.well-known/agent-skills/public-landing-api/SKILL.md";

@@ -26,7 +26,8 @@ pub(crate) use crate::fixtures::{
 };
 pub(crate) use crate::harness::{Call, NOW, Reply, Setup, TestApp, VISITOR};
 pub(crate) use crate::program::{
-    Program, Ran, assert_absent, closed_address, command, exchange, landing_api, private_dir,
+    Program, Ran, assert_absent, assert_present, closed_address, command, exchange, landing_api,
+    private_dir,
 };
 pub(crate) use crate::provider::Provider;
 pub(crate) use crate::rows::rows;

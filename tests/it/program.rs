@@ -310,6 +310,14 @@ pub(crate) fn assert_absent(log: &str, words: &[&str]) {
     }
 }
 
+/// The text has all of these parts.
+#[track_caller]
+pub(crate) fn assert_present(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "{part:?} is not in {text}");
+    }
+}
+
 /// A command on a terminal of its own, `columns` wide.
 pub(crate) struct Terminal {
     child: Child,

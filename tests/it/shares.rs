@@ -235,8 +235,7 @@ async fn a_network_has_no_more_turns_than_its_share_however_it_asks() {
         } else {
             10
         };
-        let shown = format!("ratelimit: \"assistant\";r={left}");
-        assert!(head.contains(&shown), "{head}");
+        assert_present(&head, &[&format!("ratelimit: \"assistant\";r={left}")]);
         assert!(body.contains("model_unavailable"), "{body}");
         let mut other = server.connect_from(OTHER).await;
         other.send(hello()).await;

@@ -58,8 +58,7 @@ fn sockets_are_told_apart_by_their_names() {
     let program = Program::start(shell.stderr(OwnedFd::from(admin)));
     let request = "GET /x HTTP/1.1\r\nHost: landing.example\r\n\r\n";
     let sent = exchange(&redirect, request);
-    let location = "location: https://landing.example/x\r\n";
-    assert!(sent.contains(location), "{sent}");
+    assert_present(&sent, &["location: https://landing.example/x\r\n"]);
     let request = "GET /live HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     assert!(exchange(&admin_address, request).ends_with("live\n"));
     assert_ne!(program.address, redirect);

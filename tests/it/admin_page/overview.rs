@@ -138,8 +138,7 @@ async fn confirmations_are_a_percentage_of_the_emails_only_as_far_as_they_can_be
             ("Confirmation links opened", "20"),
             ("Subscriptions confirmed", confirmed),
         ] {
-            let row = format!("<dt>{name}</dt><dd>{value}</dd>");
-            assert!(shown.contains(&row), "{row}: {shown}");
+            assert_present(&shown, &[&format!("<dt>{name}</dt><dd>{value}</dd>")]);
         }
         // Of emails sent before the start.
         metrics.confirmations.given.add(3);

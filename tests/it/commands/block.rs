@@ -22,8 +22,7 @@ fn a_network_is_blocked_beside_the_service_and_stays_so_over_a_restart() {
     assert_eq!(rows.len(), 2, "{rows:?}");
     listed.check_width();
     let log = service.stopped();
-    let audit = "operator command=\"block add\" result=\"blocked\"";
-    assert!(log.contains(audit), "{log}");
+    assert_present(&log, &["operator command=\"block add\" result=\"blocked\""]);
     assert!(!log.contains("127.0.0.1/32"), "{log}");
 
     let service = Program::on(dir.path());

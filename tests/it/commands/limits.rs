@@ -52,8 +52,7 @@ fn the_busiest_are_shown_and_a_reset_admits_them_again() {
     assert_eq!(sign_up(), 200);
     assert!(used(run(HERE, dir.path()), "default") > 3);
     let log = service.stopped();
-    let line = "operator command=\"limits reset\" windows=1";
-    assert!(log.contains(line), "{log}");
+    assert_present(&log, &["operator command=\"limits reset\" windows=1"]);
 }
 
 #[test]

@@ -105,15 +105,13 @@ fn root_checks_as_the_owner_of_the_data_directory() {
         ran
     };
     let ran = check(&[("LD_PRELOAD", "/missing.so")]);
-    let told = "belongs to user 65534; it is empty";
-    assert!(ran.out.contains(told), "{ran:?}");
+    assert_present(&ran.out, &["belongs to user 65534; it is empty"]);
     // That user cannot read root's file.
     assert!(ran.out.contains("Permission denied"), "{ran:?}");
     // The first process tells of it, and it goes no further.
     assert_eq!(ran.err.matches("missing.so").count(), 1, "{ran:?}");
     let ran = check(&[("PATH", "/missing")]);
-    let told = "checking as root: cannot run setpriv";
-    assert!(ran.out.contains(told), "{ran:?}");
+    assert_present(&ran.out, &["checking as root: cannot run setpriv"]);
     assert!(ran.out.contains("sudo -u '#65534'"), "{ran:?}");
 }
 
@@ -129,8 +127,7 @@ fn flags_of_another_users_service_are_not_used() {
     let mut command = landing_api(&["check", "--data-dir"]);
     let command = command.arg(dir.path());
     let ran = Ran::of(command.uid(65_534).gid(65_534));
-    let told = "the service's cannot be read: ";
-    assert!(ran.out.contains(told), "{ran:?}");
+    assert_present(&ran.out, &["the service's cannot be read: "]);
     let told = "belongs to user 0: run the command as that user";
     assert!(ran.out.contains(told), "{ran:?}");
     service.stopped();

@@ -50,7 +50,6 @@ fn a_running_service_tells_what_it_has_done() {
     let hours = report["hours"].as_array().unwrap().iter();
     assert_eq!(hours.filter(|it| it["sign_ups"] == 1).count(), 1);
     let shown = run("status", dir.path());
-    let line = "Service    not running\n";
-    assert!(shown.out.contains(line), "{}", shown.out);
+    assert_present(&shown.out, &["Service    not running\n"]);
     shown.check_width();
 }

@@ -79,8 +79,7 @@ fn a_damaged_ledger_is_named_and_repaired() {
         Ran::of(&mut command(dir.path())),
     ] {
         assert_eq!(refused.status, Some(1), "{refused:?}");
-        assert!(refused.err.contains("error: "), "{refused:?}");
-        assert!(refused.err.contains(&repair), "{refused:?}");
+        assert_present(&refused.err, &["error: ", &repair]);
     }
     let repaired = run("ledger repair --yes", dir.path()).done();
     assert!(repaired.out.contains("ledger.damaged\n"), "{repaired:?}");

@@ -21,8 +21,7 @@ pub(super) fn check_refused(house: &House, bytes: &[u8], line: usize) {
     house.write_ledger(bytes);
     let before = contents(&house.path);
     let refusal = house.refusal();
-    let words = format!("damaged at line {line}: ");
-    assert!(refusal.contains(&words), "expected line {line}: {refusal}");
+    assert_present(&refusal, &[&format!("damaged at line {line}: ")]);
     assert!(refusal.contains("restore it from a backup"), "{refusal}");
     assert_eq!(contents(&house.path), before, "something was changed");
 }
@@ -30,8 +29,7 @@ pub(super) fn check_refused(house: &House, bytes: &[u8], line: usize) {
 /// Verifying the ledger names this line, too.
 pub(super) fn check_verified(house: &House, line: usize) {
     let told = verify_ledger(&house.path).unwrap_err().to_string();
-    let words = format!("damaged at line {line}: ");
-    assert!(told.contains(&words), "expected line {line}: {told}");
+    assert_present(&told, &[&format!("damaged at line {line}: ")]);
     assert!(told.contains("ledger repair"), "{told}");
 }
 
@@ -148,8 +146,7 @@ async fn another_format_is_refused_at_a_start_and_by_commands_and_left_alone() {
         let of_maintenance = refusals(&house.path).map(|refused| refused.unwrap_err().to_string());
         for refusal in of_maintenance.into_iter().chain([house.refusal()]) {
             let words = format!("has format {format}, but this version reads format 7: ");
-            assert!(refusal.contains(&words), "{refusal}");
-            assert!(refusal.contains("restore a backup"), "{refusal}");
+            assert_present(&refusal, &[&words, "restore a backup"]);
         }
         assert_eq!(contents(&house.path), before);
     }

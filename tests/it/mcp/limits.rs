@@ -122,8 +122,7 @@ async fn minting_keys_buys_no_more_than_the_network_may_ask() {
     }
     let words = app.failure(ask()).await;
     let violated = r#""violated-policies":["assistant-ip"]"#;
-    assert!(words.contains(violated), "{words}");
-    assert!(words.contains("\"code\":\"rate_limited\""));
+    assert_present(&words, &[violated, "\"code\":\"rate_limited\""]);
     let over_http = app.expect("429", Call::chat()).await;
     assert_eq!(over_http.policy(), "assistant-ip");
 }

@@ -77,8 +77,7 @@ async fn the_form_is_a_page_in_the_visitors_language() {
         assert_eq!(reply.header("vary"), Some("Accept-Language"));
         let policy = reply.header("content-security-policy").unwrap();
         assert!(policy.contains("form-action 'self';"), "{policy}");
-        let html = format!("<html lang=\"{language}\">");
-        assert!(reply.text().contains(&html));
+        assert_present(reply.text(), &[&format!("<html lang=\"{language}\">")]);
     }
     let head = app.expect("200", Call::head(PATH)).await;
     assert!(head.body.is_empty());

@@ -99,8 +99,7 @@ fn a_fallback_answers_and_the_log_tells_why() {
             assert_eq!(status, 200, "{log}");
             assert!(line.contains("status=200"), "{line}");
             let text = body["message"].as_str().unwrap();
-            let why = "language model is unavailable right now";
-            assert!(text.contains(why), "{text}");
+            assert_present(text, &["language model is unavailable right now"]);
             assert_eq!((&body["used"], &body["remaining"]), (&json!(0), &json!(10)));
         } else {
             assert_eq!((status, &body["code"]), (503, &json!("model_unavailable")));
@@ -183,8 +182,7 @@ async fn parameters_and_thinking_are_told_of_by_flags_or_in_the_environment() {
             command.env("LANDING_MODEL_THINKS_FIRST", variable);
         })
         .await;
-        let message = format!("\"message\":\"{message}\"");
-        assert!(body.contains(&message), "{body}");
+        assert_present(&body, &[&format!("\"message\":\"{message}\"")]);
     }
     let body = upstream.requests()[0].json();
     let params = ["max_tokens", "options", "user"].map(|name| &body[name]);

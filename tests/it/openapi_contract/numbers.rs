@@ -185,7 +185,6 @@ fn the_configured_values_stand_in_their_places() {
         assert!(text.contains(&format!("`{origin}`")), "{text}");
     }
     let all = document.to_string();
-    assert!(all.contains("It is valid for 90 days."));
-    assert!(all.contains("__Host-assistant"));
+    assert_present(&all, &["It is valid for 90 days.", "__Host-assistant"]);
     assert!(!all.contains("127.0.0.1"), "an address of another service");
 }

@@ -93,8 +93,7 @@ async fn a_page_of_the_operators_is_a_page_like_any_other() {
     let sitemap = body(&app, "/sitemap.xml").await;
     assert!(sitemap.contains("<url><loc>http://landing.example/about</loc></url>\n"));
     let index = body(&app, "/index.md").await;
-    let link = "\n- [About us](http://landing.example/about)\n";
-    assert!(index.contains(link), "{index}");
+    assert_present(&index, &["\n- [About us](http://landing.example/about)\n"]);
 }
 
 #[test]
@@ -235,8 +234,7 @@ async fn a_site_in_one_language_is_in_that_language_for_every_visitor() {
                 let page = app.send(call).await;
                 assert_eq!(page.status, status, "{path}");
                 let html = page.text();
-                assert!(html.contains("<html lang=\"de\">"), "{path}: {html}");
-                assert!(html.contains(">Startseite</a>"), "{path}: {html}");
+                assert_present(html, &["<html lang=\"de\">", ">Startseite</a>"]);
                 assert!(!html.contains("class=\"languages\""), "{path}: {html}");
             }
         }
@@ -268,8 +266,7 @@ async fn a_site_in_two_languages_is_in_that_of_its_plain_names_for_all_others() 
     ] {
         let html = app.send(Call::get("/zeiten").header("accept-language", accepted));
         let html = html.await.text().to_owned();
-        assert!(html.contains(&format!("<html lang=\"{tag}\">")), "{html}");
-        assert!(html.contains(title), "{html}");
+        assert_present(&html, &[&format!("<html lang=\"{tag}\">"), title]);
         let url = "http://landing.example/zeiten";
         let canonical = match tag {
             "de" => format!("<link rel=\"canonical\" href=\"{url}\">"),

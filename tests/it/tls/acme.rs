@@ -376,8 +376,7 @@ fn the_first_domain_is_the_base_url() {
     let config = authority.client(BOTH, &["http/1.1"]);
     let (presented, answer) = ask(&program.address, &config);
     assert_eq!(presented, pair.certificate);
-    let secured = "strict-transport-security: max-age=";
-    assert!(answer.contains(secured), "{answer}");
+    assert_present(&answer, &["strict-transport-security: max-age="]);
     assert!(answer.contains(&format!("https://{NAME}/")), "{answer}");
     let told = status(dir.path());
     assert_eq!(told["certificate_expires_at"], "2500-01-01T00:00:00.000Z");

@@ -56,11 +56,9 @@ fn a_pair_that_was_replaced_is_used_after_sighup_and_half_a_pair_is_not() {
     let (presented, answer) = ask(&program.address, &config);
     assert_eq!(presented, pair.certificate);
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
-    let secured = "\r\nstrict-transport-security: max-age=300\r\n";
-    assert!(answer.contains(secured), "{answer}");
+    assert_present(&answer, &["\r\nstrict-transport-security: max-age=300\r\n"]);
     let sent = exchange(&plain, "GET /de HTTP/1.1\r\nHost: landing.example\r\n\r\n");
-    let location = "location: https://landing.example/de\r\n";
-    assert!(sent.contains(location), "{sent}");
+    assert_present(&sent, &["location: https://landing.example/de\r\n"]);
 
     let status = || status(dir.path());
     let end = "2500-01-01T00:00:00.000Z";
@@ -69,8 +67,7 @@ fn a_pair_that_was_replaced_is_used_after_sighup_and_half_a_pair_is_not() {
     program.signal(Signal::HUP);
     until(|| !status()["last_error"].is_null());
     let told = status()["last_error"]["text"].to_string();
-    assert!(told.contains("--tls-key: "), "{told}");
-    assert!(told.contains("the old one stays"), "{told}");
+    assert_present(&told, &["--tls-key: ", "the old one stays"]);
     assert_eq!(ask(&program.address, &config).0, pair.certificate);
     fs::copy(&new.chain, &pair.chain).unwrap();
     program.signal(Signal::HUP);
@@ -92,8 +89,7 @@ fn a_bad_pair_ends_a_start_in_one_line_before_anything_is_opened() {
     assert!(!data.exists());
     let checked = check(&data, &pair);
     assert_eq!(checked.status, Some(2), "{checked:?}");
-    let told = "certificate: --tls-key: ";
-    assert!(checked.out.contains(told), "{checked:?}");
+    assert_present(&checked.out, &["certificate: --tls-key: "]);
 }
 
 #[test]
@@ -109,8 +105,7 @@ fn a_certificate_that_is_not_valid_now_is_served_with_a_warning_and_check_says_s
     ] {
         let pair = authority.issue(file, years);
         let checked = check(&dir.path().join("data"), &pair);
-        let told = format!("{verdict}  certificate: {told}");
-        assert!(checked.out.contains(&told), "{told}: {checked:?}");
+        assert_present(&checked.out, &[&format!("{verdict}  certificate: {told}")]);
         let program = Program::start(command(&dir.path().join(file)).args(pair.flags()));
         let log = program.stopped();
         let is_warned = log.contains("is not valid now");
