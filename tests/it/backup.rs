@@ -5,14 +5,11 @@ use std::io::{self, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use landing_api::adapters::files::backup::{Restored, Written, write};
-use landing_api::adapters::files::block_list::FileBlockList;
 use landing_api::adapters::files::data_dir;
 use landing_api::adapters::files::{OpenError, SystemFiles};
-use landing_api::domain::contact::Contact;
 use landing_api::ports::{BlockList as _, ContactStore, KeyIssuer, StoreMaintenance as _};
 use tar::{Archive, Builder, EntryType, Header};
 
-use crate::contracts::block_list::network;
 use crate::fixtures::{imported, sign_up};
 use crate::ledger::contents;
 use crate::prelude::*;
@@ -405,7 +402,7 @@ async fn a_restore_that_is_killed_leaves_a_directory_that_does_not_start() {
         for (path, content) in files {
             let path = other.path.join(path.strip_prefix(&target.path).unwrap());
             fs::write(&path, content).unwrap();
-            fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+            set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
         }
         let refusal = other.refusal();
         assert!(refusal.contains("from a backup"), "{refusal}");
@@ -447,7 +444,7 @@ async fn a_file_is_replaced_only_by_a_complete_backup_that_nobody_else_reads() {
             true => std::os::unix::fs::symlink(&others, &beside).unwrap(),
             false => {
                 fs::write(&beside, "open to all").unwrap();
-                fs::set_permissions(&beside, Permissions::from_mode(0o666)).unwrap();
+                set_permissions(&beside, Permissions::from_mode(0o666)).unwrap();
             }
         }
         write_file(&house.path, &target).unwrap();

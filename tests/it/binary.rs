@@ -1,11 +1,10 @@
 //! The real program: start, flags, log, and persistence across restarts.
 
 use std::ffi::OsStr;
-use std::fs::{set_permissions, write};
+use std::fs::write;
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::ffi::OsStrExt as _;
-use std::process::Command;
 
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::process::{Pid, Resource, Rlimit, kill_process, prlimit};
@@ -40,13 +39,13 @@ fn a_second_signal_ends_the_wait_for_a_turn_and_the_visitor_is_told() {
     let url = format!("--model-url=http://{}/v1", model.local_addr().unwrap());
     let (_dir, program) = Program::fresh(&[&url, "--model=m", "--model-timeout=5m"]);
     let began = Instant::now();
-    let (status, answer) = std::thread::scope(|scope| {
+    let (status, answer) = thread::scope(|scope| {
         let turn = scope.spawn(|| program.post(CHAT, HELLO));
         let (mut question, _) = model.accept().unwrap();
         question.read_exact(&mut [0]).unwrap();
         program.signal(Signal::TERM);
         while TcpStream::connect(&program.address).is_ok() {
-            std::thread::yield_now();
+            thread::yield_now();
         }
         assert!(!turn.is_finished());
         program.signal(Signal::INT);
@@ -155,7 +154,7 @@ fn chatty(data_dir: &Path) -> Command {
 fn ask(address: &str, requests: usize) {
     let mut stream = TcpStream::connect(address).unwrap();
     let mut answers = stream.try_clone().unwrap();
-    let answered = std::thread::scope(|scope| {
+    let answered = thread::scope(|scope| {
         let reader = scope.spawn(move || {
             let mut text = String::new();
             answers.read_to_string(&mut text).unwrap();

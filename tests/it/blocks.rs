@@ -1,11 +1,8 @@
 //! Blocked networks: one decision at the door, and the file that keeps it over restarts.
 
-use landing_api::adapters::files::block_list::FileBlockList;
 use landing_api::adapters::files::data_dir;
 use landing_api::ports::BlockList;
 
-use crate::contracts::block_list::network;
-use crate::fixtures::make_fifo;
 use crate::prelude::*;
 
 async fn block(app: &TestApp, cidr: &str) {

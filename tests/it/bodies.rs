@@ -4,9 +4,7 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use hyper::Request;
 use hyper::body::{Body, Bytes, Frame, SizeHint};
-use tokio::task::JoinHandle;
 
 use crate::prelude::*;
 

@@ -2,8 +2,6 @@
 
 use landing_api::domain::consent::SignUpWay::{Api, Element, Form};
 use landing_api::domain::consent::{Consent, ContactStatus, TextDigest};
-use landing_api::domain::contact::Contact;
-use landing_api::domain::email::EmailAddress;
 use landing_api::domain::language::Language;
 use landing_api::ports::ContactStore as _;
 

@@ -1,12 +1,11 @@
 //! Hourly counts: what a restart finds, and what is done about files that cannot be read.
 
-use landing_api::adapters::files::counts::{FileCountStore, record_hourly};
+use landing_api::adapters::files::counts::record_hourly;
 use landing_api::domain::hourly_counts::{Counted, Counts, Hour, KEPT_HOURS};
-use landing_api::metrics::Metrics;
 use landing_api::ports::CountStore;
 
 use crate::contracts::count_store::counts;
-use crate::fixtures::{OneFile, make_fifo};
+use crate::fixtures::OneFile;
 use crate::prelude::*;
 use crate::twins::MemoryCountStore;
 

@@ -1,11 +1,9 @@
 //! The cache of look-ups over the stores of a network.
 
 use landing_api::adapters::cluster::credential_cache::CredentialCache;
-use landing_api::domain::Registration;
 use landing_api::domain::credential::KeyRecord;
 use landing_api::ports::{KeyIssuer, RevocationList};
 use tokio::sync::oneshot;
-use tokio::time::advance;
 
 use crate::prelude::*;
 use crate::twins::{MemoryKeyIssuer, MemoryRevocationList};

@@ -1,9 +1,8 @@
 //! `check` and `doctor`: what is wrong is named, and nothing is changed.
 
-use std::fs::{set_permissions, write};
+use std::fs::write;
 use std::net::TcpListener;
 
-use crate::commands;
 use crate::openai::upstream::{Script, Upstream};
 use crate::prelude::*;
 

@@ -2,14 +2,13 @@
 //! for is told so.
 
 use http_body_util::{BodyExt as _, Empty};
+use hyper::Response;
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http2::{self, SendRequest};
-use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
-use crate::mcp;
 use crate::notify::direct_webhook;
 use crate::openai::server_before;
 use crate::openai::upstream::{Script, Upstream};

@@ -1,7 +1,6 @@
 //! `/metrics`, `/live` and `/ready`.
 
 use http_body_util::BodyExt as _;
-use hyper::Request;
 use landing_api::operator::exposition;
 
 use crate::hung_disk::{hang, runtime, within};
@@ -201,7 +200,7 @@ async fn other_paths_and_methods_are_not_answered() {
 }
 
 fn admin_address(data_dir: &Path) -> String {
-    let link = crate::commands::run("admin link --json", data_dir).json();
+    let link = commands::run("admin link --json", data_dir).json();
     let url = link["url"].as_str().unwrap();
     url.split('/').nth(2).unwrap().to_owned()
 }

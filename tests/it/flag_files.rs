@@ -1,7 +1,7 @@
 //! Files and addresses that flags name, read before a start opens anything: what is wrong with them is told
 //! in one line that begins with the flag and quotes no content.
 
-use std::fs::{set_permissions, write};
+use std::fs::write;
 use std::os::unix::fs::symlink;
 
 use landing_api::adapters::outbound::Roots;
@@ -9,7 +9,6 @@ use landing_api::config::{Args, Invocation};
 use landing_api::http::answer::problem;
 use landing_api::wiring::{model_client, newsletter_webhook, site};
 
-use crate::fixtures::make_fifo;
 use crate::prelude::*;
 
 const MODEL: [&str; 2] = ["--model-url=http://127.0.0.1:9/v1", "--model=m"];

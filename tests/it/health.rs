@@ -2,7 +2,6 @@
 
 use landing_api::ports::LimiterError;
 
-use crate::fixtures::FaultyRateLimiter;
 use crate::prelude::*;
 
 #[tokio::test]

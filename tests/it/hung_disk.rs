@@ -4,18 +4,13 @@ use std::pin::Pin;
 use std::sync::mpsc::{Sender, channel};
 use std::task::{Context, Waker};
 
-use landing_api::adapters::files::block_list::FileBlockList;
-use landing_api::adapters::files::counts::FileCountStore;
-use landing_api::adapters::limiter::SledWindowStore;
 use landing_api::domain::hourly_counts::{Counts, Hour};
 use landing_api::ports::{
     BlockList, ContactStore, CountStore, KeyIssuer, RateLimiter, RevocationList, WindowSet,
 };
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{spawn_blocking, yield_now};
-use tokio::time::advance;
 
-use crate::contracts::block_list::network;
 use crate::fixtures::registration;
 use crate::ledger::faulty;
 use crate::prelude::*;

@@ -1,9 +1,6 @@
 //! Who is counted as one client. Which address a request comes from, the tests of
 //! `http::request::client_ip` say, and which of them are one network, those of `domain::client`.
 
-use landing_api::domain::credential::ApiKey;
-
-use crate::agent::register;
 use crate::prelude::*;
 
 #[tokio::test]

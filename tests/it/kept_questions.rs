@@ -2,12 +2,11 @@
 
 use landing_api::adapters::files::questions::FileQuestionStore;
 use landing_api::domain::Question;
-use landing_api::domain::chat::Role;
 use landing_api::ports::QuestionStore;
 
 use crate::assistant_pages::model as learned;
 use crate::commands::run;
-use crate::fixtures::{OneFile, make_fifo};
+use crate::fixtures::OneFile;
 use crate::openai::conversation;
 use crate::operator::ask;
 use crate::prelude::*;

@@ -1,6 +1,5 @@
 //! `/api/v1/keys` and what a key is good for.
 
-use landing_api::domain::credential::ApiKey;
 use landing_api::ports::KeyIssuer;
 
 use crate::agent::check_challenged;

@@ -2,7 +2,6 @@
 
 use landing_api::domain::decision::POLICIES_PER_REQUEST_MAX;
 
-use crate::mcp;
 use crate::prelude::*;
 
 #[tokio::test]

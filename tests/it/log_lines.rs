@@ -1,11 +1,7 @@
 //! What the log tells of requests, of the start, and of failures.
 
 use landing_api::ports::{BlockList as _, LimiterError};
-use tokio::time::advance;
 
-use crate::contracts::block_list::network;
-use crate::fixtures::FaultyRateLimiter;
-use crate::harness::PanickingModelClient;
 use crate::prelude::*;
 use crate::program::json_lines;
 

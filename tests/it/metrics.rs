@@ -1,14 +1,11 @@
 //! What the process counts.
 
-use landing_api::adapters::ledger::Tuning;
 use landing_api::domain::credential::Fingerprint;
-use landing_api::domain::delivery::Channel;
 use landing_api::domain::hourly_counts::Counted;
 use landing_api::http::router;
-use landing_api::metrics::{Histogram, Metrics};
+use landing_api::metrics::Histogram;
 use landing_api::ports::KeyIssuer;
 
-use crate::harness::PanickingModelClient;
 use crate::prelude::*;
 
 fn requests(metrics: &Metrics, name: &str) -> [u64; 5] {

@@ -1,6 +1,5 @@
 //! `POST /api/v1/newsletter` and its legacy alias.
 
-use crate::mcp;
 use crate::prelude::*;
 
 const PATH: &str = "/api/v1/newsletter";

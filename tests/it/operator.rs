@@ -2,9 +2,8 @@
 
 use futures_util::TryStreamExt as _;
 use landing_api::cli::in_words;
-use landing_api::domain::Registration;
 use landing_api::domain::blocked_network::BlockedNetwork;
-use landing_api::domain::credential::{ApiKey, KeyRecord};
+use landing_api::domain::credential::KeyRecord;
 use landing_api::operator::operate;
 use landing_api::operator::operation::{Answer, OperatorError, OperatorRequest, Params};
 use landing_api::ports::{BlockList as _, ContactStore as _, KeyIssuer as _, RevocationList as _};

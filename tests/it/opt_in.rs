@@ -1,7 +1,6 @@
 //! Double opt-in: a sign-up counts once whoever reads the address' mail has confirmed it.
 
 use landing_api::domain::consent::{ContactStatus, StatusCounts};
-use landing_api::domain::delivery::Channel;
 use landing_api::ports::{ContactStore, DeliveryQueue, MailError};
 use landing_api::usecases::deliver::{DeliverError, Mailing, deliver_mail, deliver_to_webhook};
 use landing_api::usecases::opt_in::expire_unconfirmed;

@@ -1,11 +1,8 @@
 //! Errors of every kind: the same shape, a true status, a page that explains it.
 
-use landing_api::http::answer::problem::Code;
 use landing_api::ports::{Clock, LimiterError};
 use tracing::{Event, Level, Metadata, Subscriber, span};
 
-use crate::fixtures::FaultyRateLimiter;
-use crate::harness::PanickingModelClient;
 use crate::prelude::*;
 
 /// Which path leads where, the tests of `http::router` say.

@@ -1,15 +1,11 @@
 //! What one network may hold of the connections and of the model's turns.
 
 use std::io;
-use std::net::SocketAddr;
 
-use landing_api::adapters::model::OpenAiModelClient;
 use landing_api::adapters::model::openai::{OpenAiSettings, Roots};
 use tokio::io::BufReader;
 use tokio::net::TcpSocket;
-use tokio::time::timeout;
 
-use crate::mcp;
 use crate::openai::settings;
 use crate::openai::upstream::{Script, Upstream};
 use crate::prelude::*;

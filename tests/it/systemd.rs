@@ -4,7 +4,6 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixDatagram, UnixListener};
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::prelude::*;
@@ -198,7 +197,7 @@ fn a_restart_refuses_no_connection_while_the_socket_is_kept() {
             answered.fetch_add(1, Ordering::Relaxed);
         }
     };
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         let clients: [_; 4] = std::array::from_fn(|_| scope.spawn(client));
         let mut program = start();
         for _ in 0..5 {
@@ -206,7 +205,7 @@ fn a_restart_refuses_no_connection_while_the_socket_is_kept() {
             while answered.load(Ordering::Relaxed) < before + 50
                 && !clients.iter().any(|client| client.is_finished())
             {
-                std::thread::yield_now();
+                thread::yield_now();
             }
             program.stopped();
             program = start();

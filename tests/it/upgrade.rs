@@ -3,9 +3,6 @@
 //! `tests/fixtures` has one of each format of the ledger, as the program left it after a clean stop. A release
 //! that changes what a data directory holds adds one, and this test goes through all of them.
 
-use landing_api::adapters::files::counts::FileCountStore;
-use landing_api::domain::Registration;
-use landing_api::domain::credential::ApiKey;
 use landing_api::domain::hourly_counts::{Counted, Hour};
 use landing_api::domain::policy::Policies;
 use landing_api::domain::text::Label;
@@ -32,10 +29,10 @@ fn left(name: &str) -> House {
     let house = House::new();
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     copy_dir(&fixtures.join(name), &house.path);
-    fs::set_permissions(&house.path, Permissions::from_mode(0o700)).unwrap();
+    set_permissions(&house.path, Permissions::from_mode(0o700)).unwrap();
     // git keeps no modes either.
     for file in ["counts.jsonl", "ledger.jsonl", "mark", "secret"] {
-        fs::set_permissions(house.file(file), Permissions::from_mode(0o600)).unwrap();
+        set_permissions(house.file(file), Permissions::from_mode(0o600)).unwrap();
     }
     // git keeps no empty directories.
     fs::create_dir_all(house.file("windows/blobs")).unwrap();

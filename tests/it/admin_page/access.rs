@@ -290,7 +290,7 @@ async fn the_65th_connection_waits_and_is_served_then() {
     }
     let mut waiting = TcpStream::connect(address).await.unwrap();
     waiting.write_all(LIVE).await.unwrap();
-    let early = tokio::time::timeout(Duration::from_millis(100), waiting.peek(&mut answer));
+    let early = timeout(Duration::from_millis(100), waiting.peek(&mut answer));
     assert!(early.await.is_err(), "served beside 64 others");
     open.pop();
     waiting.read_exact(&mut answer).await.unwrap();

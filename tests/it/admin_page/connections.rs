@@ -2,7 +2,6 @@
 
 use landing_api::operator::page::web::serve_connection;
 use tokio::io::{AsyncWriteExt as _, duplex};
-use tokio::time::timeout;
 
 use super::Desk;
 use crate::prelude::*;

@@ -1,9 +1,7 @@
 //! Contacts, keys and agents.
 
 use landing_api::adapters::files::questions::FileQuestionStore;
-use landing_api::domain::Registration;
-use landing_api::domain::contact::Contact;
-use landing_api::domain::credential::{ApiKey, KeyRecord, KeyState};
+use landing_api::domain::credential::{KeyRecord, KeyState};
 use landing_api::ports::{ContactStore as _, KeyIssuer as _};
 
 use super::{Desk, Login, Visit};

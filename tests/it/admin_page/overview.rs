@@ -1,6 +1,5 @@
 //! What was counted.
 
-use landing_api::domain::delivery::Channel;
 use landing_api::domain::hourly_counts::{Counted, Counts, Hour};
 use landing_api::metrics::LastError;
 

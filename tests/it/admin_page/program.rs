@@ -3,7 +3,6 @@
 use std::io::Write as _;
 use std::net::TcpStream;
 
-use crate::commands;
 use crate::prelude::*;
 
 fn admin_link(data_dir: &TempDir) -> Ran {

@@ -1,7 +1,5 @@
 //! Agents and the real program: what it forgets, what it never forgets, and what it never tells.
 
-use std::thread;
-
 use crate::prelude::*;
 
 /// A new registration: token, client id and client secret.

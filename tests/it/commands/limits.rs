@@ -2,7 +2,6 @@
 
 use std::ffi::OsStr;
 
-use landing_api::adapters::limiter::SledWindowStore;
 use landing_api::adapters::system::SystemClock;
 use landing_api::config::Invocation;
 use landing_api::ports::Clock as _;

@@ -34,7 +34,7 @@ pub(crate) fn feed(words: &str, data_dir: &Path, input: impl AsRef<[u8]>) -> Ran
     let mut command = command(words, data_dir);
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
     let (mut stdin, input) = (child.stdin.take().unwrap(), input.as_ref());
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         scope.spawn(move || {
             // Fails if the command does not read it.
             let _ = stdin.write_all(input);

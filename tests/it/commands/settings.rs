@@ -1,6 +1,5 @@
 //! The file of settings, which commands read if they have no data directory.
 
-use std::fs::set_permissions;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt as _;
 

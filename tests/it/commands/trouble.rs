@@ -1,6 +1,5 @@
 //! Commands that are killed, closed, interrupted, or run by somebody else.
 
-use std::fs::set_permissions;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::chown;
 use std::os::unix::net::UnixListener;
@@ -95,7 +94,7 @@ fn what_a_command_acknowledged_survives_kills_of_the_next_ones() {
             let child = command(words, dir).spawn().unwrap();
             // Somewhere in its work.
             while !dir.join("lock").exists() {
-                std::thread::yield_now();
+                thread::yield_now();
             }
             kill(child);
             let email = format!("a{}@example.com", 100 + forgotten);
@@ -228,7 +227,7 @@ fn a_service_of_another_version_is_named() {
         let socket = dir.path().join("admin.sock");
         let _ = fs::remove_file(&socket);
         let listener = UnixListener::bind(&socket).unwrap();
-        let ran = std::thread::scope(|scope| {
+        let ran = thread::scope(|scope| {
             scope.spawn(|| {
                 // The first connection only finds out whether somebody listens.
                 drop(listener.accept().unwrap());

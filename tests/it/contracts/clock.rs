@@ -1,7 +1,5 @@
 //! What every [`Clock`] must do.
 
-use std::thread;
-
 use landing_api::adapters::system::SystemClock;
 use landing_api::ports::Clock;
 

@@ -1,9 +1,7 @@
 //! The limiters that the contracts are run against.
 
-use landing_api::adapters::limiter::SledWindowStore;
 use landing_api::ports::RateLimiter;
 
-use crate::fixtures::FaultyRateLimiter;
 use crate::prelude::*;
 
 /// Every adapter, and the directory that one of them needs. Charges must all have `quota`.

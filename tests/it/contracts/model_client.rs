@@ -1,14 +1,12 @@
 //! What every [`ModelClient`] must do.
 
-use landing_api::adapters::model::OpenAiModelClient;
 use landing_api::adapters::model::openai::Roots;
-use landing_api::domain::chat::{Content, Conversation, MESSAGES_MAX, Passage, Role};
-use landing_api::ports::{ModelClient, SinkClosed};
+use landing_api::domain::chat::{Content, Conversation, MESSAGES_MAX, Passage};
+use landing_api::ports::SinkClosed;
 
 use crate::openai::upstream::{Script, Upstream, piece};
 use crate::openai::{conversation, settings};
 use crate::prelude::*;
-use crate::twins::MemoryAnswerSink;
 
 /// The one place here that knows how a model is asked. The pieces together are the answer.
 async fn reply(model: &dyn ModelClient, conversation: &Conversation) -> Result<String, ModelError> {

@@ -1,7 +1,5 @@
 //! The stores under test, but for those on engines.
 
-use landing_api::adapters::files::block_list::FileBlockList;
-use landing_api::adapters::files::counts::FileCountStore;
 use landing_api::ports::{ContactStore, StoreMaintenance as _};
 
 use super::{block_list, contact_store, count_store, delivery_queue, key_issuer, revocation_list};

@@ -1,7 +1,5 @@
 //! Whatever a document names is there.
 
-use landing_api::http::answer::problem::Code;
-
 use super::{HTML, SKILL, app, app_at, documents};
 use crate::prelude::*;
 

@@ -1,8 +1,6 @@
 //! The OAuth metadata: what RFC 9728, RFC 8414 and `OpenID` Connect Discovery demand of it, and that
 //! the documents agree.
 
-use landing_api::http::answer::problem::Code;
-
 use super::{app_at, get};
 use crate::prelude::*;
 

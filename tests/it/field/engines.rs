@@ -6,7 +6,6 @@ use landing_api::adapters::cluster::postgres::{
 use landing_api::adapters::cluster::redis::{RedisAddress, RedisRateLimiter, RedisSettings};
 use landing_api::adapters::outbound::Roots;
 use landing_api::domain::secret::Secret;
-use landing_api::metrics::Metrics;
 use landing_api::ports::RateLimiter as _;
 use proptest::collection::vec;
 use proptest::prelude::*;

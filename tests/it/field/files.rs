@@ -5,7 +5,6 @@ use std::net::TcpStream;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use landing_api::adapters::files::block_list::FileBlockList;
 use landing_api::adapters::files::data_dir::{self, DataDir};
 use landing_api::adapters::files::pem::certificates_in;
 use landing_api::adapters::outbound::Roots;
@@ -13,11 +12,9 @@ use landing_api::domain::Timestamp;
 use landing_api::ports::BlockList as _;
 
 use crate::commands::command as operator;
-use crate::contracts::block_list::network;
 use crate::ledger::faults::FaultyFiles;
 use crate::prelude::*;
 use crate::program::{Terminal, open_to_group};
-use crate::tls::{Authority, write_private};
 
 pub(crate) const ENCRYPTED: &str = "-----BEGIN EC PRIVATE KEY-----
 Proc-Type: 4,ENCRYPTED
@@ -161,7 +158,7 @@ async fn a_data_directory_that_was_opened_to_a_group_is_closed_and_used() {
     write_private(&house.file("tls/acme.json"), "{}");
     // Not the service's own.
     fs::write(house.file("notes.txt"), "").unwrap();
-    fs::set_permissions(house.file("notes.txt"), Permissions::from_mode(0o664)).unwrap();
+    set_permissions(house.file("notes.txt"), Permissions::from_mode(0o664)).unwrap();
     open_to_group(&house.path);
     let (opened, log) = logged(|| house.open());
     opened.assert_has(&["ada"], &[]).await;
@@ -180,7 +177,7 @@ async fn a_data_directory_that_was_opened_to_a_group_is_closed_and_used() {
     opened.stop();
     // A sticky directory stays open, so its files are closed one by one.
     open_to_group(&house.path);
-    fs::set_permissions(&house.path, Permissions::from_mode(0o1770)).unwrap();
+    set_permissions(&house.path, Permissions::from_mode(0o1770)).unwrap();
     house.open().stop();
     assert_eq!(mode(&house.path), 0o770);
     for name in mine.chain(["tls"]) {

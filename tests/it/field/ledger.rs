@@ -3,9 +3,8 @@
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt as _;
 
-use landing_api::adapters::ledger::verify_ledger;
 use landing_api::domain::contact::SignUp;
-use landing_api::domain::delivery::{Channel, Delivery, DeliveryId, DeliveryKind, Failure, Turn};
+use landing_api::domain::delivery::{Delivery, DeliveryId, DeliveryKind, Failure, Turn};
 use landing_api::ports::{ContactStore, DeliveryQueue, ERASED_MAX, StoreMaintenance as _};
 
 use crate::fixtures::{contents, copy_dir, origin, settled, sign_up_of};

@@ -1,8 +1,6 @@
 //! Relays: bytes that no library expects, and whose fault a mail is. How replies are read, and all codes, the tests of
 //! replies and of blame have.
 
-use std::net::SocketAddr;
-
 use landing_api::adapters::files::operator_file::PasswordFile;
 use landing_api::adapters::outbound::Roots;
 use landing_api::adapters::outbound::smtp::{SmtpMailSender, SmtpSettings};
@@ -14,7 +12,6 @@ use crate::mail::relay::Then::{Close, GoOn, Repeat};
 use crate::mail::relay::{REPEATED_MAX, Received, Relay, Script};
 use crate::mail::{letter_of, settings};
 use crate::prelude::*;
-use crate::tls::{Authority, write_private};
 
 /// Fails unless this became of a mail: `taken`, or whose fault it is with words of the error.
 fn check(sent: &Result<(), MailError>, outcome: &str, row: &str) {

@@ -1,14 +1,11 @@
 //! Model servers, as they are in use: their bytes, their failures and their manners.
 
 use landing_api::adapters::model::openai::OpenAiSettings;
-use landing_api::domain::chat::Role;
-use landing_api::ports::ModelClient;
 
 use crate::openai::whole::check_outcome;
 use crate::openai::{client, conversation, question, settings_at, text};
 use crate::prelude::*;
 use crate::provider::Script;
-use crate::twins::MemoryAnswerSink;
 
 const STREAM: &str = "200 OK\r\nContent-Type: text/event-stream\r\n";
 

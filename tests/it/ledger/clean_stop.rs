@@ -1,8 +1,6 @@
 //! What was marked as durable is there at the next start, or the start is refused: up to there a bad line is
 //! damage, not a torn end.
 
-use landing_api::adapters::ledger::verify_ledger;
-
 use super::damage::{check_refused, check_repaired, check_verified};
 use super::ends;
 use super::torn::ledger_with_batch;

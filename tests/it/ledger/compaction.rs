@@ -1,7 +1,5 @@
 //! Writing the ledger anew: what no longer counts goes, what counts stays, whenever the power goes.
 
-use landing_api::adapters::ledger::Tuning;
-use landing_api::domain::Registration;
 use landing_api::domain::contact::Subscription;
 use landing_api::domain::credential::KeyRecord;
 use landing_api::ports::{ContactStore, KeyIssuer, RevocationList, StoreMaintenance};

@@ -1,6 +1,5 @@
 //! What was acknowledged is never cut: the start is refused, with the line and what to do.
 
-use landing_api::adapters::ledger::verify_ledger;
 use landing_api::ports::DeliveryQueue as _;
 
 use super::deliveries::delivery;

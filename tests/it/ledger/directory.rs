@@ -67,7 +67,7 @@ async fn a_start_removes_what_an_interrupted_restore_left() {
 async fn a_directory_that_is_there_is_closed_to_others_and_keeps_foreign_files() {
     let house = House::new();
     fs::create_dir_all(house.file("windows")).unwrap();
-    fs::set_permissions(&house.path, Permissions::from_mode(0o750)).unwrap();
+    set_permissions(&house.path, Permissions::from_mode(0o750)).unwrap();
     fs::write(house.file("notes.txt"), "mine").unwrap();
     fs::write(house.file("windows/data"), "theirs").unwrap();
     for _ in 0..2 {

@@ -2,7 +2,6 @@
 
 use landing_api::domain::contact::{Erasure, ImportOutcome};
 use landing_api::ports::{ContactStore, ERASED_MAX, StoreMaintenance as _};
-use tokio::time::timeout;
 
 use super::contents;
 use super::faults::{FaultyFiles, faulty, set};

@@ -5,11 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, mpsc};
 
 use landing_api::adapters::files::{AppendFile, Files, SystemFiles};
-use landing_api::adapters::ledger::Tuning;
 use landing_api::domain::contact::Subscription;
 use landing_api::ports::{Compaction, ContactStore, StoreMaintenance};
-use tokio::task::JoinHandle;
-use tokio::time::advance;
 
 use super::durable::Unsynced;
 use super::snapshots::Snapshots;

@@ -128,7 +128,7 @@ async fn a_repair_that_needs_another_decision_accepts_nothing() {
     let house = stopped_with_entries().await;
     let secret = house.file("secret");
     fs::write(&secret, [1; 32]).unwrap();
-    fs::set_permissions(&secret, Permissions::from_mode(0o600)).unwrap();
+    set_permissions(&secret, Permissions::from_mode(0o600)).unwrap();
     let before = house.ledger();
     let refused = repair(&house.path);
     let refused = refused.unwrap_err().to_string();

@@ -63,7 +63,7 @@ async fn a_first_start_that_ended_half_way_needs_nobody() {
         // Halves that a rename was to put in place.
         for half in ["ledger.jsonl.new", "secret.new"] {
             fs::write(house.file(half), "half").unwrap();
-            fs::set_permissions(house.file(half), Permissions::from_mode(0o600)).unwrap();
+            set_permissions(house.file(half), Permissions::from_mode(0o600)).unwrap();
         }
         let opened = house.open();
         opened.sign_up("ada").await.unwrap();
@@ -77,7 +77,7 @@ async fn a_ledger_that_others_may_read_is_closed_with_a_warning() {
     let house = House::lived_in(["ada"]).await;
     for (mode, is_warned) in [(0o600, false), (0o640, true), (0o604, true)] {
         let permissions = Permissions::from_mode(mode);
-        fs::set_permissions(house.file("ledger.jsonl"), permissions).unwrap();
+        set_permissions(house.file("ledger.jsonl"), permissions).unwrap();
         let (opened, log) = logged(|| house.open());
         opened.stop();
         let count = log.matches("was accessible to other users").count();

@@ -3,7 +3,6 @@
 
 use landing_api::adapters::files::Files;
 use landing_api::ports::{ContactStore, KeyIssuer};
-use tokio::time::advance;
 
 use super::ends;
 use super::faults::{FaultyFiles, faulty, set};

@@ -7,7 +7,7 @@ use crate::prelude::*;
 
 fn replace_secret(house: &House, bytes: &[u8], mode: u32) {
     fs::write(house.file("secret"), bytes).unwrap();
-    fs::set_permissions(house.file("secret"), Permissions::from_mode(mode)).unwrap();
+    set_permissions(house.file("secret"), Permissions::from_mode(mode)).unwrap();
 }
 
 fn check_refused(house: &House, words: &[&str]) {

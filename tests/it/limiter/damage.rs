@@ -1,7 +1,5 @@
 //! Files that are not as they were left.
 
-use landing_api::adapters::limiter::SledWindowStore;
-
 use super::{Data, QUOTA, counted, sweep};
 use crate::fixtures::{admit_each, admitted};
 use crate::prelude::*;

@@ -4,10 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use landing_api::adapters::cluster::FallbackRateLimiter;
 use landing_api::domain::policy::Policies;
-use landing_api::metrics::Metrics;
 use landing_api::ports::{Charge, LimiterError};
 
-use crate::fixtures::{FaultyRateLimiter, acquire, admitted, refund, usage};
+use crate::fixtures::{acquire, admitted, refund, usage};
 use crate::prelude::*;
 
 /// One of three nodes, and whether the engine is away.

@@ -6,7 +6,6 @@ mod failing_store;
 mod guarded;
 mod restart;
 
-use landing_api::adapters::limiter::SledWindowStore;
 use landing_api::ports::Charge;
 
 pub(crate) use crate::fixtures::copy_dir;

@@ -1,8 +1,5 @@
 //! What survives a stop, a kill and a changed command line.
 
-use std::thread;
-
-use landing_api::adapters::limiter::SledWindowStore;
 use landing_api::ports::{RateLimiter as _, WindowSet};
 
 use super::{Data, QUOTA, counted};

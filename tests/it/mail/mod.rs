@@ -3,8 +3,6 @@
 mod program;
 pub(crate) mod relay;
 
-use std::net::SocketAddr;
-
 use landing_api::adapters::files::operator_file::PasswordFile;
 use landing_api::adapters::outbound::Roots;
 use landing_api::adapters::outbound::smtp::{SmtpMailSender, SmtpSettings};
@@ -14,7 +12,6 @@ use landing_api::domain::{
 use landing_api::ports::{MailError, MailSender as _, lease_ms};
 
 use crate::prelude::*;
-use crate::tls::{Authority, write_private};
 
 use self::relay::{Received, Relay, Script, Then};
 

@@ -3,15 +3,12 @@
 use std::cell::RefCell;
 
 use landing_api::domain::contact::SignUp;
-use landing_api::domain::email::EmailAddress;
 use landing_api::ports::ContactStore as _;
 
-use crate::commands;
 use crate::fixtures::{eventually, origin, sign_up_of};
 use crate::mail::relay::{Relay, Script, Then};
 use crate::prelude::*;
 use crate::program::assert_impersonal;
-use crate::tls::write_private;
 
 /// The flags of an account with this relay.
 fn flags(address: &str) -> [String; 2] {

@@ -1,12 +1,10 @@
 //! A mail relay that does as it is told, on a socket of its own.
 
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Mutex;
 
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
 use self::Then::{GoOn, Hold, Late, Repeat};

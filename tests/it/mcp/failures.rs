@@ -2,7 +2,6 @@
 //! pass, `transport` says.
 
 use crate::bad_bodies::bad_members;
-use crate::harness::PanickingModelClient;
 use crate::prelude::*;
 
 use super::tools::validator;

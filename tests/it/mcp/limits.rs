@@ -1,6 +1,5 @@
 //! Tools and HTTP share the same limits and counts.
 
-use crate::agent::register;
 use crate::prelude::*;
 
 use super::{ask, call, failure, given, mint, ping, subscribe};

@@ -1,10 +1,8 @@
 //! The breaker: which upstreams are left alone, for how long, and what closes it.
 
-use landing_api::adapters::model::OpenAiModelClient;
 use landing_api::ports::{AnswerSink, ModelClient as _, SinkClosed};
 
 use crate::prelude::*;
-use crate::twins::MemoryAnswerSink;
 
 use super::upstream::{Script, Then, Upstream, piece};
 use super::{app, ask, check_refund, client, model, model_with, question, settings, text};
@@ -66,7 +64,7 @@ async fn slow_questions_of_one_visitor_close_the_assistant_to_nobody() {
     }
     assert_eq!(text(&*model, None).await, Ok("Hello.".to_owned()));
     // With no other sign of life after a success, silence is death. The clock stands still otherwise.
-    tokio::time::advance(Duration::from_millis(1)).await;
+    advance(Duration::from_millis(1)).await;
     upstream.script([Script::silent()]);
     let before = upstream.requests().len();
     assert_eq!(asked_after(8, &model, &upstream).await, before + 5);
@@ -107,9 +105,9 @@ async fn an_upstream_that_asks_to_be_left_alone_is_for_so_long_and_no_longer_tha
             continue;
         }
         assert_eq!(asked_after(3, &model, &upstream).await, 1, "{retry_after}");
-        tokio::time::advance(Duration::from_secs(pause) - Duration::from_secs(1)).await;
+        advance(Duration::from_secs(pause) - Duration::from_secs(1)).await;
         assert_eq!(asked_after(1, &model, &upstream).await, 1, "{retry_after}");
-        tokio::time::advance(Duration::from_secs(1)).await;
+        advance(Duration::from_secs(1)).await;
         assert_eq!(asked_after(1, &model, &upstream).await, 2, "{retry_after}");
     }
 }
@@ -136,7 +134,7 @@ async fn the_first_byte_of_an_answer_ends_the_trial() {
     ] {
         let (upstream, model) = model([Script::dropped()]).await;
         assert_eq!(asked_after(8, &model, &upstream).await, 5);
-        tokio::time::advance(Duration::from_secs(10)).await;
+        advance(Duration::from_secs(10)).await;
         // The trial begins to answer, and does not end.
         upstream.script([script.then(Then::Hold), Script::saying("Hello.")]);
         let asked = Arc::clone(&model);

@@ -1,8 +1,5 @@
 //! What the pages answer while the model is away, and what they do not.
 
-use landing_api::adapters::model::OpenAiModelClient;
-use landing_api::ports::ModelClient;
-
 use super::upstream::{Script, Then, Upstream, chunk, piece};
 use super::{app_with, ask, ask_for_stream, check_refund, client, model_with, settings};
 use crate::prelude::*;

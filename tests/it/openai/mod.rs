@@ -10,10 +10,9 @@ mod trouble;
 pub(crate) mod upstream;
 pub(crate) mod whole;
 
-use landing_api::adapters::model::OpenAiModelClient;
 use landing_api::adapters::model::openai::{OpenAiSettings, Roots, bearer_token, chat_completions};
-use landing_api::domain::chat::{Content, Conversation, Message, Role};
-use landing_api::ports::{AnswerSink, ModelClient};
+use landing_api::domain::chat::{Content, Conversation, Message};
+use landing_api::ports::AnswerSink;
 use serde_json::Map;
 
 use upstream::{Script, Upstream};

@@ -1,7 +1,6 @@
 //! The real program with a model of its own: its certificates, its parameters, its log.
 
-use std::fs::{create_dir, set_permissions, write};
-use std::process::Command;
+use std::fs::{create_dir, write};
 
 use tempfile::NamedTempFile;
 use tokio_rustls::TlsAcceptor;
@@ -9,7 +8,6 @@ use tokio_rustls::TlsAcceptor;
 use super::upstream::{Script, Upstream, end, piece};
 use crate::field::files::pem;
 use crate::prelude::*;
-use crate::tls::Authority;
 
 const PATH: &str = "/api/v1/assistant/chat";
 const ASK: &str = r#"{"messages":[{"role":"user","content":"where is my hidden treasure"}]}"#;

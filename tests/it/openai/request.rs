@@ -1,8 +1,6 @@
 //! What the upstream is sent.
 
 use landing_api::adapters::model::openai::{OpenAiSettings, bearer_token};
-use landing_api::domain::chat::Role;
-use landing_api::ports::ModelClient;
 use serde_json::Map;
 
 use super::upstream::{Script, Upstream};

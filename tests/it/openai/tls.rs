@@ -1,10 +1,8 @@
 //! An upstream behind TLS, vouched for by an authority of our own.
 
-use landing_api::adapters::model::OpenAiModelClient;
 use landing_api::adapters::model::openai::Roots;
 
 use crate::prelude::*;
-use crate::tls::Authority;
 
 use super::upstream::{Script, Upstream};
 use super::whole::check_outcome;

@@ -1,8 +1,7 @@
 //! An upstream that is slow or full, and a reader that is: deadlines and permits.
 
 use async_trait::async_trait;
-use landing_api::adapters::model::OpenAiModelClient;
-use landing_api::ports::{AnswerSink, ModelClient, SinkClosed};
+use landing_api::ports::{AnswerSink, SinkClosed};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpListener;
 
@@ -14,7 +13,6 @@ use super::{
 use crate::prelude::*;
 use crate::streaming::ask_on_the_wire;
 use crate::transport::hello;
-use crate::twins::MemoryAnswerSink;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 

@@ -7,17 +7,12 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use http_body_util::BodyExt;
-use hyper::Request;
 use hyper::body::{Body, Bytes, Frame};
 use landing_api::http::request::head::Area;
 use landing_api::metrics::workers::{Worker, WorkerHealth};
-use landing_api::ports::{BlockList as _, ModelClient};
+use landing_api::ports::BlockList as _;
 
 use super::contract::{CONTRACT, Described, object, written};
-use crate::agent::register;
-use crate::contracts::block_list::network;
-use crate::harness::PanickingModelClient;
-use crate::mcp;
 use crate::prelude::*;
 use crate::problems::broken_limiter;
 use crate::transport::WaitingModelClient;
@@ -138,7 +133,7 @@ async fn failing_services(has: impl Fn(&str) -> bool) -> Vec<TestApp> {
         let app = TestApp::new();
         let workers = &app.metrics.workers;
         workers.note(Worker::Mail, WorkerHealth::note_end);
-        tokio::time::advance(Duration::from_secs(601)).await;
+        advance(Duration::from_secs(601)).await;
         apps.push(app);
     }
     if has("newsletter_unavailable") {

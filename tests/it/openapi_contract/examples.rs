@@ -1,7 +1,5 @@
 //! Every example is what it is an example of.
 
-use landing_api::http::answer::problem::Code;
-
 use super::contract::{CONTRACT, check_body, closed_validator, object, written};
 use crate::prelude::*;
 

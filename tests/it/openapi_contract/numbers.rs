@@ -5,7 +5,6 @@ use landing_api::domain::chat::{Content, MESSAGES_MAX};
 use landing_api::domain::email;
 use landing_api::domain::policy::{Policies, Quota};
 use landing_api::domain::text::{EchoMessage, Label};
-use landing_api::http::answer::problem::Code;
 use landing_api::site::SiteFacts;
 
 use super::contract::{CONTRACT, document, object};

@@ -1,7 +1,6 @@
 //! Every route is described, and nothing else; every operation has the statuses and codes that the
 //! way of a request allows.
 
-use landing_api::http::answer::problem::Code;
 use landing_api::http::endpoint::Endpoint;
 use landing_api::http::request::head::Area;
 use landing_api::http::router::{ENDPOINTS, Router};

@@ -1,8 +1,6 @@
 //! The assistant on the operator's own pages, which have no examples beside their sentences: those of the folders in
 //! `questions/`, each beside what their visitors ask, a line each behind what the answer tells.
 
-use landing_api::domain::chat::Role;
-
 use super::render;
 use super::shops::shop;
 use crate::assistant_pages::{ask, reply};

@@ -1,7 +1,6 @@
 //! The folder that `--site-dir` names, and what is wrong with its files.
 
 use super::{ABOUT, ICON, render};
-use crate::fixtures::make_fifo;
 use crate::prelude::*;
 
 /// The name of a faulty file, its text and its error.

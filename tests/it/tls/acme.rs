@@ -112,7 +112,7 @@ fn what_is_damaged_is_named_and_what_a_group_may_read_is_read() {
     assert!(refusal().contains("acme.json is damaged: remove it"));
     keep(dir.path(), &pair, &issued(Timestamp::default()));
     // The start closes the whole data directory to others.
-    fs::set_permissions(&certificate, Permissions::from_mode(0o660)).unwrap();
+    set_permissions(&certificate, Permissions::from_mode(0o660)).unwrap();
     assert!(validity().is_some());
 }
 
@@ -163,7 +163,7 @@ fn an_authority_that_is_away_is_asked_once_over_ten_restarts_and_the_reason_is_t
     // Whoever connects is hung up on.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let directory = listener.local_addr().unwrap().to_string();
-    let asked = std::thread::spawn(move || {
+    let asked = thread::spawn(move || {
         listener.incoming().take(1).for_each(drop);
         listener.set_nonblocking(true).unwrap();
         listener

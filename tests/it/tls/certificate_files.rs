@@ -85,7 +85,7 @@ fn files_that_do_not_make_a_certificate_are_named_with_the_reason() {
     }
     write_private(&pair.key, key);
     assert!(pair.open().is_ok());
-    fs::set_permissions(&pair.key, Permissions::from_mode(0o644)).unwrap();
+    set_permissions(&pair.key, Permissions::from_mode(0o644)).unwrap();
     assert!(complaint(&pair).contains("can be read by other users"));
     fs::remove_file(&pair.key).unwrap();
     assert!(complaint(&pair).contains("No such file"));

@@ -1,7 +1,6 @@
 //! Connections that speak TLS.
 
 use http_body_util::Empty;
-use hyper::Request;
 use hyper::body::Bytes;
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -251,7 +250,7 @@ async fn the_next_line_about_failed_handshakes_has_the_number_of_those_between()
                 connection.rest().await;
             }
             if count == 7 {
-                tokio::time::advance(Duration::from_secs(60)).await;
+                advance(Duration::from_secs(60)).await;
             }
         }
     };

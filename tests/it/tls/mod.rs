@@ -115,5 +115,5 @@ fn name() -> ServerName<'static> {
 pub(crate) fn write_private(path: &Path, text: &str) {
     use std::os::unix::fs::PermissionsExt as _;
     fs::write(path, text).unwrap();
-    fs::set_permissions(path, Permissions::from_mode(0o600)).unwrap();
+    set_permissions(path, Permissions::from_mode(0o600)).unwrap();
 }
