@@ -6,7 +6,7 @@ use std::process::Command;
 
 fn main() {
     println!("cargo::rerun-if-changed=.cargo/build.rs");
-    // Built for this machine: another one's C library is unknown.
+    // Only for native builds: the C library of another target is unknown.
     let is_for_here = var("TARGET") == var("HOST");
     let is_release = var("PROFILE").is_ok_and(|profile| profile == "release");
     if is_for_here && is_release && unpacks_relocations() {

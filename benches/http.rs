@@ -173,7 +173,7 @@ async fn compare(case: &Case, rounds: usize, length: Duration) -> f64 {
     clients.connects_anew = case.connects_anew;
     let mut measured = vec![Vec::new(); servers.len()];
     for round in 0..rounds {
-        // Each goes first in its turn.
+        // The servers take turns at going first.
         for turn in 0..servers.len() {
             let index = (round + turn) % servers.len();
             let (_, server) = &servers[index];

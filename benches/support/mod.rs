@@ -194,7 +194,7 @@ impl Server {
 }
 
 /// Time that the threads of a process have run so far, in microseconds. Its `stat` counts hundredths of a second, which
-/// is too coarse for short rounds; `schedstat` counts nanoseconds.
+/// is too coarse for short rounds; `schedstat` counts nanoseconds. Threads that have ended are not counted.
 pub(crate) fn cpu_us(process: u32) -> f64 {
     let threads = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
     let run_ns = threads.map(|thread| {
@@ -208,7 +208,7 @@ pub(crate) fn cpu_us(process: u32) -> f64 {
         run_ns.unwrap().unwrap_or(0.0)
     });
     let run_ns: f64 = run_ns.sum();
-    assert!(run_ns > 0.0, "the kernel counts no time of threads");
+    assert!(run_ns > 0.0, "the kernel has no schedstat");
     run_ns / 1000.0
 }
 

@@ -1,5 +1,5 @@
-//! The most lines of code in each room of `src`, without tests, comments and blank lines. The numbers only go down: a
-//! feature makes room first.
+//! The most lines of code in each room of `src`, without tests, comments and blank lines. The total only goes down;
+//! a room grows only by what another gives up.
 
 use crate::prelude::*;
 

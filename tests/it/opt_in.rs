@@ -240,10 +240,10 @@ async fn a_store_that_fails_uses_up_no_mails_of_an_address() {
     let (app, _mail) = start();
     for _ in 0..3 {
         app.contacts
-            .fail_to_keep(Some(StoreError::Unavailable("away".to_owned())));
+            .fail_to_sign_up(Some(StoreError::Unavailable("away".to_owned())));
         app.expect("503", Call::sign_up(ADA)).await;
     }
-    app.contacts.fail_to_keep(None);
+    app.contacts.fail_to_sign_up(None);
     for _ in 0..3 {
         sign_up(&app, ADA).await;
         app.clock.advance_ms(1);

@@ -11,7 +11,7 @@ use landing_api::ports::{BlockList, StoreError};
 
 use super::fault::Faulty;
 
-/// Blocked networks, none of which a flag names. Only changes can fail.
+/// Blocked networks in a map. Only changes can fail.
 pub(crate) type MemoryBlockList = Faulty<BTreeMap<BlockedNetwork, Timestamp>>;
 
 #[async_trait]

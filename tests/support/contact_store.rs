@@ -22,7 +22,7 @@ use super::{lock, pages};
 pub(crate) struct MemoryContactStore {
     pub(super) contacts: Faulty<Contacts>,
     pub(super) deliveries: Deliveries,
-    keep_fault: Faulty<()>,
+    sign_up_fault: Faulty<()>,
     /// How another request answers just before the next confirmation.
     other_answer: Mutex<Option<&'static str>>,
 }
@@ -74,9 +74,9 @@ impl MemoryContactStore {
         self.contacts.fail_with(failure);
     }
 
-    /// The same of [`ContactStore::sign_up`] alone.
-    pub(crate) fn fail_to_keep(&self, failure: Option<StoreError>) {
-        self.keep_fault.fail_with(failure);
+    /// Like `fail_with`, for [`ContactStore::sign_up`] alone.
+    pub(crate) fn fail_to_sign_up(&self, failure: Option<StoreError>) {
+        self.sign_up_fault.fail_with(failure);
     }
 
     /// Just before the next confirmation, another request confirms or refuses.
@@ -97,7 +97,7 @@ impl MemoryContactStore {
 impl ContactStore for MemoryContactStore {
     async fn sign_up(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
         let mut contacts = self.contacts.get()?;
-        self.keep_fault.fault()?;
+        self.sign_up_fault.fault()?;
         let refused_at = contacts.refused.get(sign_up.email.as_str());
         let is_refused = refused_at.is_some_and(|at| sign_up.consent.at < at.plus_ms(REFUSED_MS));
         let is_due = |it: &Delivery| !(is_refused && it.kind.channel() == Channel::Mail);

@@ -6,7 +6,7 @@ use landing_api::ports::StoreError;
 
 use super::lock;
 
-/// What a store keeps. It can be set to fail.
+/// The data of a store that can be set to fail.
 #[derive(Debug, Default)]
 pub(crate) struct Faulty<T> {
     kept: Mutex<T>,
@@ -23,12 +23,12 @@ impl<T> Faulty<T> {
         lock(&self.failure).clone().map_or(Ok(()), Err)
     }
 
-    /// What is kept, unless calls fail.
+    /// The data, or the failure that was set.
     pub(super) fn get(&self) -> Result<MutexGuard<'_, T>, StoreError> {
         self.fault().map(|()| self.kept())
     }
 
-    /// The same whether calls fail or not.
+    /// The data, even while calls fail.
     pub(super) fn kept(&self) -> MutexGuard<'_, T> {
         lock(&self.kept)
     }

@@ -1,11 +1,11 @@
-//! What was sent.
+//! Records what a sender was asked to send.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
 use super::lock;
 
-/// Takes everything, but for what it was told to answer otherwise.
+/// Accepts everything, except that it first returns the errors it was given.
 #[derive(Debug)]
 pub(crate) struct Record<T, E> {
     taken: Mutex<Vec<T>>,
@@ -22,7 +22,7 @@ impl<T, E> Default for Record<T, E> {
 }
 
 impl<T: Clone, E> Record<T, E> {
-    /// Answers what comes next with these errors.
+    /// Fails the next calls with these errors.
     pub(crate) fn fail_with(&self, errors: impl IntoIterator<Item = E>) {
         lock(&self.errors).extend(errors);
     }

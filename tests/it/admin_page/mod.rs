@@ -41,6 +41,8 @@ struct Desk {
 }
 
 struct Shown {
+    /// Method and path.
+    request: String,
     status: StatusCode,
     headers: HeaderMap,
     text: String,
@@ -112,9 +114,10 @@ impl Shown {
     /// Fails unless this is the status, and the page has each of these texts.
     #[track_caller]
     fn check(&self, status: u16, parts: &[&str]) {
-        assert_eq!(self.status, status, "{}", self.text);
+        assert_eq!(self.status, status, "{}: {}", self.request, self.text);
         for part in parts {
-            assert!(self.text.contains(part), "{part}: {}", self.text);
+            let (request, text) = (&self.request, &self.text);
+            assert!(text.contains(part), "{part}: {request}: {text}");
         }
     }
 }
@@ -162,11 +165,12 @@ impl Desk {
         let (parts, body) = response.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
         let shown = Shown {
+            request: format!("{} {}", visit.method, visit.path),
             status: parts.status,
             headers: parts.headers,
             text: String::from_utf8(body.to_vec()).unwrap(),
         };
-        let where_ = format!("{} {}", visit.method, visit.path);
+        let request = &shown.request;
         for (name, value) in [
             ("cache-control", "no-store"),
             ("referrer-policy", "no-referrer"),
@@ -174,18 +178,18 @@ impl Desk {
             ("cross-origin-resource-policy", "same-origin"),
             ("cross-origin-opener-policy", "same-origin"),
         ] {
-            assert_eq!(shown.header(name), Some(value), "{where_}");
+            assert_eq!(shown.header(name), Some(value), "{request}");
         }
         let policy = shown.header("content-security-policy").unwrap();
         let parts = "default-src 'none'|style-src 'self'|base-uri 'none'|form-action 'self'|frame-ancestors 'none'";
         for part in parts.split('|') {
-            assert!(policy.contains(part), "{where_}: {policy}");
+            assert!(policy.contains(part), "{request}: {policy}");
         }
         assert!(!policy.contains("unsafe") && !policy.contains("script-src"));
-        assert!(!shown.text.contains("<script"), "{where_}");
-        assert!(!shown.text.contains("style=\""), "{where_}");
+        assert!(!shown.text.contains("<script"), "{request}");
+        assert!(!shown.text.contains("style=\""), "{request}");
         if visit.method == Method::HEAD {
-            assert_eq!(shown.text, "", "{where_}");
+            assert_eq!(shown.text, "", "{request}");
         }
         shown
     }
