@@ -18,12 +18,14 @@ use crate::usecases::subscribe::Newsletter;
 
 /// The service's ports and settings. Built once, by `main` or by a test.
 pub struct App {
-    /// The newsletter's contacts: `adapters/ledger`, as are `deliveries`, `keys`, `revocations` and `maintenance`.
+    /// The newsletter's contacts: `adapters/ledger`, which also implements `deliveries`, `keys`, `revocations` and
+    /// `maintenance`.
     pub contacts: Arc<dyn ContactStore>,
     /// The newsletter provider that sign-ups are posted to instead of being stored; `None` if contacts are stored
     /// here. `adapters/outbound/webhook.rs`.
     pub provider: Option<Arc<dyn WebhookSender>>,
-    /// The operator's webhook, notified of changes to contacts; `None` if there is none. The same adapter.
+    /// The operator's webhook, notified of changes to contacts; `None` if there is none.
+    /// `adapters/outbound/webhook.rs`.
     pub webhook: Option<Arc<dyn WebhookSender>>,
     /// The delivery queue.
     pub deliveries: Arc<dyn DeliveryQueue>,
@@ -49,9 +51,9 @@ pub struct App {
     pub counts: Arc<dyn CountStore>,
     /// The questions that the assistant could not answer: `adapters/files/questions.rs`.
     pub questions: Arc<dyn QuestionStore>,
-    /// The system's, in `adapters/system.rs`.
+    /// The system clock: `adapters/system.rs`.
     pub clock: Arc<dyn Clock>,
-    /// Random bytes, from the same file.
+    /// Random bytes: `adapters/system.rs`.
     pub entropy: Arc<dyn Entropy>,
     /// Keys derived from the data directory's secret.
     pub secrets: SecretKeys,

@@ -1,5 +1,5 @@
-//! The program: parses the command line, then serves or runs an operator's command. The library polls the
-//! futures: polled here, their code would be in the program twice.
+//! The program: parses the command line, then serves or runs an operator's command. The futures are
+//! polled in the library: polled here, they would be compiled a second time.
 
 use std::process::ExitCode;
 use std::sync::Arc;

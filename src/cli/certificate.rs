@@ -17,8 +17,8 @@ use crate::wiring::RenewedCertificate;
 /// Maximum time between looks at the files, or at the clock, which may be set.
 const INTERVAL: Duration = Duration::from_secs(60);
 
-/// Keeps `certificate` current. SIGHUP, which makes other services reread their certificates, triggers a check
-/// at once.
+/// Keeps the service's certificate current. SIGHUP, which makes other services reread their certificates, triggers a
+/// check at once.
 pub(super) async fn keep(own: RenewedCertificate, metrics: Arc<Metrics>) {
     let mut hang_ups = match signal(SignalKind::hangup()) {
         Ok(hang_ups) => hang_ups,

@@ -39,8 +39,8 @@ pub(super) enum End {
 }
 
 impl Client {
-    /// Finds the service on the data directory of `args`, or opens the directory, with the limiter's counts for those
-    /// `windows`.
+    /// Finds the service on the data directory of `args`, or opens the directory; `windows` selects whether the
+    /// limiter's windows are opened too.
     pub(super) async fn open(
         args: &Args,
         windows: WindowsFor,

@@ -53,13 +53,13 @@ use self::signals::unless_interrupted;
 /// [`CommandError`] when the command did nothing of what was asked.
 pub fn run(command: Command, form: OutputForm, args: &Args) -> Result<Done, CommandError> {
     let runtime = Runtime::new()?;
-    let ended = runtime.block_on(done(command, form, args));
+    let ended = runtime.block_on(dispatch(command, form, args));
     // A thread may still be reading standard input.
     runtime.shutdown_background();
     ended
 }
 
-async fn done(command: Command, form: OutputForm, args: &Args) -> Result<Done, CommandError> {
+async fn dispatch(command: Command, form: OutputForm, args: &Args) -> Result<Done, CommandError> {
     match command {
         Command::Asked(command) => ask(command, form, args).await,
         Command::Backup { file, force } => {

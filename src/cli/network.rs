@@ -121,8 +121,8 @@ fn name(
              through, or do without --https-domain"
         )),
         (Err(error), _) => failed(format!(
-            "{base_url}: {error}; the certificate authority must reach this service at port 443 of the name, by IPv6 \
-             too if it has an AAAA record"
+            "{base_url}: {error}; the certificate authority must reach this service at port 443 of the name, over \
+             IPv6 too if the name has an AAAA record"
         )),
     }
 }
@@ -237,22 +237,23 @@ mod tests {
     #[test]
     fn a_name_leads_here_if_it_presents_the_certificate_of_this_service() {
         let (ours, other) = (Some(vec![1]), Some(vec![2]));
-        for (presented, is_ours, told) in [
+        let another = " presents another certificate: the name";
+        for (presented, verdict, told) in [
             (
                 Ok(ours.clone()),
-                true,
+                "ok",
                 " presents the certificate of this service",
             ),
-            (Ok(other), false, " presents another certificate: the name"),
-            (Ok(None), false, " presents another certificate: the name"),
+            (Ok(other), "failed", another),
+            (Ok(None), "failed", another),
             (
                 Err("refused".to_owned()),
-                false,
+                "failed",
                 ": refused; the certificate authority must reach",
             ),
         ] {
             let checked = name("https://a.example", presented, ours.clone());
-            assert_eq!(checked.0, if is_ours { "ok" } else { "failed" });
+            assert_eq!(checked.0, verdict, "{}", checked.2);
             let told = format!("https://a.example{told}");
             assert!(checked.2.starts_with(&told), "{}", checked.2);
         }

@@ -53,7 +53,7 @@ const MODEL_DRAIN_DEADLINE: Duration = Duration::from_secs(80);
 /// Maximum time to remove the commands' socket at the stop.
 const REMOVAL_DEADLINE: Duration = Duration::from_secs(1);
 
-/// Longest delay of the exit by a DNS lookup.
+/// Maximum time that a DNS lookup may delay the exit.
 const LOOK_UP_GRACE: Duration = Duration::from_secs(1);
 
 /// Why the service does not run.

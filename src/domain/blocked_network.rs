@@ -15,7 +15,7 @@ pub struct BlockedNetwork(IpNet);
 
 impl BlockedNetwork {
     /// Parses a network such as `192.0.2.0/24`, or an address. An IPv6 form of an IPv4 address becomes that address, the
-    /// form in which clients' are compared.
+    /// form in which client addresses are compared.
     ///
     /// # Errors
     /// The fault and its fix, in words.
@@ -33,9 +33,11 @@ impl BlockedNetwork {
                 "has bits set beyond /{bits}: write {whole} for the network, or {address} for the one address"
             ));
         }
-        // A larger network than these has other addresses, too.
-        if whole.prefix_len() >= 96 && canonical(whole.network()) != whole.network() {
-            return Err("must be written as an IPv4 network".to_owned());
+        // Only a /96 or smaller lies wholly within an IPv6 form of IPv4.
+        let address = canonical(whole.network());
+        if whole.prefix_len() >= 96 && address != whole.network() {
+            let bits = whole.prefix_len() - 96;
+            return Err(format!("is IPv4 in an IPv6 form: write {address}/{bits}"));
         }
         if whole.prefix_len() == 0 {
             return Err(
@@ -120,9 +122,10 @@ mod tests {
             ("2001:db8::1/56", "write 2001:db8::/56"),
             ("0.0.0.0/0|::/0", "must not cover all addresses"),
             (
-                "::ffff:192.0.2.0/120|::ffff:0:0/96|64:ff9b::/96",
-                "must be written as an IPv4 network",
+                "::ffff:192.0.2.0/120|64:ff9b::192.0.2.0/120",
+                "is IPv4 in an IPv6 form: write 192.0.2.0/24",
             ),
+            ("::ffff:0:0/96|64:ff9b::/96", "write 0.0.0.0/0"),
         ] {
             for text in texts.split('|') {
                 let error = BlockedNetwork::parse(text).unwrap_err();

@@ -106,15 +106,17 @@ impl Client {
 
     /// Its network.
     pub const fn network_subject(&self) -> Subject<'static> {
-        Subject::Hash(self.network_hash)
+        Subject::Network(self.network_hash)
     }
 }
 
 /// The unit that a policy counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Subject<'a> {
-    /// A network, by its hash ([`Network::hashed`]); or a new visitor, by a random one.
-    Hash([u8; 16]),
+    /// A network, by its hash ([`Network::hashed`]).
+    Network([u8; 16]),
+    /// A visitor without a cookie, by bytes of the request's id.
+    NewVisitor([u8; 16]),
     /// A credential.
     Credential(&'a Fingerprint),
     /// A network together with an address signed up from it.
@@ -133,7 +135,7 @@ impl Subject<'_> {
     /// A keyed BLAKE3 hash. Equal subjects have equal hashes, and it reveals nothing else.
     pub fn hashed(&self, key: &MacKey) -> [u8; 16] {
         match self {
-            Self::Hash(hash) => *hash,
+            Self::Network(hash) | Self::NewVisitor(hash) => *hash,
             Self::Credential(fingerprint) => key.hash16(&[b"credential", fingerprint.as_bytes()]),
             Self::SignUp(network, email) => {
                 key.hash16(&[b"sign-up", network.as_bytes(), email.as_str().as_bytes()])
@@ -182,7 +184,6 @@ impl LimitKey {
     }
 }
 
-// `from_bytes` and `as_bytes`.
 bytes!(LimitKey: 16);
 hidden!(Network, LimitKey);
 
@@ -258,9 +259,9 @@ mod tests {
         let fingerprint = Fingerprint::from_bytes([3; 32]);
         let token = QuotaToken::from_bytes([4; 16]);
         let subjects = [
-            Subject::Hash(net.hashed(&secret)),
-            Subject::Hash(network("192.0.2.2").hashed(&secret)),
-            Subject::Hash(Network::Unknown.hashed(&secret)),
+            Subject::Network(net.hashed(&secret)),
+            Subject::Network(network("192.0.2.2").hashed(&secret)),
+            Subject::Network(Network::Unknown.hashed(&secret)),
             Subject::Prefix(net),
             Subject::Credential(&fingerprint),
             Subject::SignUp(net, &email),

@@ -138,7 +138,6 @@ pub struct StatusCounts {
     pub unsubscribed: u64,
 }
 
-// `from_bytes` and `as_bytes`.
 bytes!(LeaveToken: 16, TextDigest: 16);
 hex!(LeaveToken: "");
 hidden!(Consent, Confirmation, EndedConsent, LeaveToken);

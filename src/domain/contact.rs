@@ -67,7 +67,6 @@ impl OriginHash {
     }
 }
 
-// `from_bytes` and `as_bytes`.
 bytes!(OriginHash: 8);
 
 /// The last four clients that signed up a contact, the newest at the end.

@@ -88,7 +88,6 @@ impl Fingerprint {
     }
 }
 
-// `from_bytes` and `as_bytes`.
 bytes!(Fingerprint: 32);
 hidden!(ApiKey, Fingerprint);
 

@@ -236,7 +236,6 @@ pub struct QueueStanding {
     pub is_held: bool,
 }
 
-// `from_bytes` and `as_bytes`.
 bytes!(DeliveryId: 16);
 hex!(DeliveryId: "msg_");
 hidden!(Delivery);

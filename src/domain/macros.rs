@@ -47,7 +47,7 @@ macro_rules! hidden {
     };
 }
 
-/// Reads and writes newtypes over bytes of any value, for stores and random numbers.
+/// `from_bytes` and `as_bytes` for newtypes over bytes of any value.
 macro_rules! bytes {
     ($($of:ty: $len:literal),+) => {
         $(impl $of {
@@ -62,7 +62,7 @@ macro_rules! bytes {
     };
 }
 
-/// The text of bytes: a prefix and hexadecimal digits, in one spelling.
+/// `parse` and `Display`: a prefix and lowercase hexadecimal digits. `parse` returns `None` for anything else.
 macro_rules! hex {
     ($($of:ty: $prefix:literal),+) => {
         $(impl $of {

@@ -98,7 +98,7 @@ mod tests {
                 Pseudonym::of_key(&keys, key, now)
             };
             let is_of_networks = policy.counted_by() == CountedBy::Network;
-            let of_network = named(Subject::Hash(net.hashed(&keys.limiter)));
+            let of_network = named(Subject::Network(net.hashed(&keys.limiter)));
             assert_eq!(of_network, is_of_networks.then_some(ours), "{policy:?}");
             assert_ne!(named(Subject::Credential(&fingerprint)), Some(ours));
         }

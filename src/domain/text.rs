@@ -1,4 +1,5 @@
-//! Texts of bounded length, counted in Unicode scalar values.
+//! Texts: of bounded length (counted in Unicode scalar values), printable, quoted from other programs, and the message
+//! of a panic.
 
 use std::any::Any;
 use std::borrow::Cow;

@@ -164,7 +164,6 @@ impl AccessToken {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuotaToken([u8; RANDOM_LEN]);
 
-// `from_bytes` and `as_bytes`.
 bytes!(QuotaToken: 16);
 
 impl QuotaToken {

@@ -38,8 +38,9 @@ pub(crate) struct RequestContext {
     pub(crate) client: Client,
     /// The client's address.
     pub(crate) address: IpAddr,
-    /// Arrival of the request or of its body, or the start of a handler with effects. Read again after each wait,
-    /// because the limiter takes a request that is 100 ms behind another one for a clock set back (`domain/window.rs`).
+    /// Arrival of the request or of its body, or the start of a handler with effects. Read again after each wait:
+    /// the limiter takes a time more than 100 ms behind the newest one for a clock that was set back
+    /// (`domain/window.rs`).
     pub(crate) now: Timestamp,
     /// Cancelled once nobody waits for the head of the response. Only handlers with effects have it, because
     /// others are dropped then.
@@ -92,7 +93,7 @@ impl RequestContext {
     }
 
     /// The parameter `name` of the query, the first if it is repeated.
-    pub(crate) fn query(&self, name: &str) -> Option<String> {
+    pub(crate) fn query_parameter(&self, name: &str) -> Option<String> {
         form::parameter_of(&self.parts.uri, name)
     }
 
@@ -109,7 +110,7 @@ impl RequestContext {
         match (self.known_visitor(), self.client.credential) {
             (Some(visitor), _) => Subject::Visitor(visitor),
             (None, Some(_)) => self.client.subject(),
-            (None, None) => Subject::Hash(self.id.to_hash()),
+            (None, None) => Subject::NewVisitor(self.id.shuffled_bytes()),
         }
     }
 
@@ -133,8 +134,8 @@ impl RequestContext {
     }
 }
 
-/// The other end of a connection: a client, or a proxy in front of many. Computed once, read by each request. Each has
-/// its own reference count: cores would contend for a common one.
+/// The other end of a connection: a client, or a proxy in front of many. Computed once per connection. Every connection
+/// has its own, so that cores do not contend for one reference count.
 #[derive(Debug)]
 pub struct Peer {
     pub(super) state: Arc<ServerState>,

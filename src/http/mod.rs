@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `pipeline`, `context` | the path of every request; its data, the other end of its connection, and the shared state |
 //! | [`endpoint`], [`router`] | the declaration of an endpoint; the table of all, and the router made of it |
-//! | [`service`] | made at start |
+//! | [`service`] | builds the service at start |
 //! | `log`, `log_throttle` | a request's log line, and the maximum rate of lines |
 //! | [`server`] | connections: caps, deadlines, drain |
 //! | [`request`] | the content of a request |

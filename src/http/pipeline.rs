@@ -22,7 +22,9 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, Either};
 use hyper::body::{Body, Bytes};
-use hyper::header::{ALLOW, CACHE_CONTROL, CONNECTION, HeaderValue, STRICT_TRANSPORT_SECURITY};
+use hyper::header::{
+    ALLOW, CACHE_CONTROL, CONNECTION, HeaderName, HeaderValue, STRICT_TRANSPORT_SECURITY,
+};
 use hyper::{HeaderMap, Request, Response, StatusCode, Version};
 use tokio::time::Instant;
 
@@ -36,10 +38,13 @@ use crate::http::endpoint::{Handled, catch_panic, panicked};
 use crate::http::handlers::health::{HEALTH, LIVEZ};
 use crate::http::request::body::{self, BodyError, BodyReader};
 use crate::http::request::client_ip::ProxyWarnings;
-use crate::http::request::head::{DEPRECATION, SERVICE_API_VERSION, SUNSET, VERSION};
+use crate::http::request::head::{SERVICE_API_VERSION, VERSION};
 use crate::http::request::identity;
 use crate::http::router::{Route, Router};
 use crate::http::{Code, Endpoint, Peer, Problem, Reply, ReplyBody, RequestContext, whole};
+
+const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
+const SUNSET: HeaderName = HeaderName::from_static("sunset");
 
 /// Answers requests, over any transport. Made once, at start (`service.rs`).
 #[derive(Debug)]
@@ -194,7 +199,7 @@ impl Exchange {
             Step::Done(reply) => return Ok(reply),
             Step::Handled(endpoint, handled) => (endpoint, Some(handled)),
             Step::Admitted(endpoint) => (endpoint, None),
-            // Boxed, because few requests have one: it would make the future of all others twice as large.
+            // Boxed: few requests wait here, and unboxed it would double the size of every request's future.
             Step::Unadmitted => (Box::pin(self.authenticate_and_charge()).await?, None),
         };
         let outcome = match handled {

@@ -1,4 +1,4 @@
-//! Making the service, once, at start.
+//! Builds [`LandingService`] at start, and reports what it holds. `pipeline` has the type and answers requests.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -15,7 +15,7 @@ use crate::ports::{ContactStream, StoreError};
 use crate::usecases;
 
 use super::operation::{Answer, OperatorError, OperatorRequest, Params, json_lines};
-use super::signer::SoughtSigner;
+use super::signer::SignerFilter;
 
 const BAD_STATUS: &str = "the status must be pending, subscribed, unsubscribed or all";
 
@@ -161,7 +161,7 @@ pub(super) async fn count(request: OperatorRequest) -> Result<Answer, OperatorEr
 async fn wanted(app: &Arc<App>, params: &Params) -> Result<ContactStream, OperatorError> {
     let app = Arc::clone(app);
     let signer = params.parsed("signed_by", |text| {
-        let sought = SoughtSigner::parse(text, &app.secrets);
+        let sought = SignerFilter::parse(text, &app.secrets);
         sought.map_err(|error| format!("--signed-by {error}"))
     })?;
     let status = params.parsed("status", |text| match text {
@@ -172,7 +172,7 @@ async fn wanted(app: &Arc<App>, params: &Params) -> Result<ContactStream, Operat
     let [since, until] = period(params)?;
     let (pages, now) = (app.contacts.list(since, until).await?, app.clock.now());
     let is_wanted = move |contact: &Contact| {
-        let is_signer = |signer: &SoughtSigner| signer.has_signed(contact, &app.secrets, now);
+        let is_signer = |signer: &SignerFilter| signer.has_signed(contact, &app.secrets, now);
         status.is_none_or(|status| contact.status() == status)
             && signer.as_ref().is_none_or(is_signer)
     };

@@ -163,7 +163,7 @@ impl Identity {
         let email = self.email.as_ref();
         // With an address, only its policies are meant.
         let network = self.network.filter(|_| email.is_none());
-        let of_network = network.map(|network| Subject::Hash(network.hashed(key)));
+        let of_network = network.map(|network| Subject::Network(network.hashed(key)));
         let subject = |policy: PolicyName| {
             let subject = match policy.counted_by() {
                 CountedBy::SignUp => Subject::SignUp(self.network?, email?),

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | [`operation`] | a request, its answer, and its errors |
 //! | [`contacts`], [`contact_csv`], [`import`], [`keys`], [`agents`], [`limits`], [`block`], [`questions`], [`queue`], [`mail`], [`ledger`], [`status`], [`links`] | a noun each: its rows, its operations, their lines in the log |
-//! | `signer` | clients to look for among those that signed contacts up |
+//! | `signer` | the filter of contacts by the client that signed them up |
 //! | [`socket`] | answers as JSON Lines, for commands |
 //! | [`page`] | answers as HTML, for browsers |
 //! | [`exposition`] | `/metrics`, `/live` and `/ready`, for monitors |

@@ -1,4 +1,4 @@
-//! A client to look for among the signers of contacts, by any name that the operator knows it by.
+//! The filter `--signed-by`: contacts that a client signed up.
 
 use std::net::IpAddr;
 
@@ -6,15 +6,15 @@ use crate::domain::{
     Contact, CountedBy, LimitKey, Network, OriginHash, PolicyName, Pseudonym, SecretKeys, Timestamp,
 };
 
-/// A client to look for among the signers of contacts.
+/// The client, by its address or hash, or by a daily pseudonym.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SoughtSigner {
+pub(super) enum SignerFilter {
     Client(OriginHash),
-    /// The name of a day: of today, or of the day of a sign-up.
+    /// The pseudonym of today, or of the day of a sign-up.
     Named(Pseudonym),
 }
 
-impl SoughtSigner {
+impl SignerFilter {
     /// Parses a name from the log, a hash from `limits show`, or an IP address.
     ///
     /// # Errors
@@ -97,7 +97,7 @@ mod tests {
         let name = |address: &str, at| {
             Pseudonym::new(&keys, network(address).hashed(&keys.limiter), at).to_string()
         };
-        let subject = |network: Network| Subject::Hash(network.hashed(&keys.limiter));
+        let subject = |network: Network| Subject::Network(network.hashed(&keys.limiter));
         let by_network = subject(network("192.0.2.1"));
         for (text, is_found) in [
             ("192.0.2.1".to_owned(), true),
@@ -118,7 +118,7 @@ mod tests {
             (name("192.0.2.2", day(9)), false),
         ] {
             for network in [ours, ours.behind_proxy()] {
-                let sought = SoughtSigner::parse(&text, &keys).unwrap();
+                let sought = SignerFilter::parse(&text, &keys).unwrap();
                 let has_signed = |network, credential| {
                     let contact = contact(
                         [Origin {
@@ -134,16 +134,16 @@ mod tests {
                 assert!(!has_signed(stranger, None), "{text}");
             }
         }
-        let sought = SoughtSigner::parse("192.0.2.1", &keys).unwrap();
+        let sought = SignerFilter::parse("192.0.2.1", &keys).unwrap();
         assert!(!sought.has_signed(&contact([], day(1)), &keys, day(1)));
     }
 
     #[test]
-    fn what_names_no_client_is_told_what_does() {
+    fn anything_else_is_refused_with_the_accepted_forms() {
         let keys = keys();
-        let net = Subject::Hash(network("192.0.2.1").hashed(&keys.limiter));
+        let net = Subject::Network(network("192.0.2.1").hashed(&keys.limiter));
         let check = |text: &str, part: &str| {
-            let error = SoughtSigner::parse(text, &keys).unwrap_err();
+            let error = SignerFilter::parse(text, &keys).unwrap_err();
             assert!(error.contains(part), "{text}: {error}");
         };
         for text in ["", "somebody", "9c1f02a", "9c1f02ab00", &"ff".repeat(16)] {

@@ -11,8 +11,8 @@ use super::StoreError;
 /// Stores the networks whose requests are refused.
 #[async_trait]
 pub trait BlockList: Send + Sync {
-    /// True if requests from `address` are refused. Called for every request, and
-    /// answered in memory.
+    /// True if requests from `address` are refused. Called for every request, so it is answered from
+    /// memory.
     fn is_blocked(&self, address: IpAddr) -> bool;
 
     /// The networks, sorted, each once.

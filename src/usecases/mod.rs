@@ -3,7 +3,7 @@
 //! | Module | Purpose |
 //! |---|---|
 //! | [`authenticate`] | authenticates a client by its token or key |
-//! | [`subscribe`] | signs up an address for the newsletter; events for the operator's program |
+//! | [`subscribe`] | signs up an address for the newsletter; events for the operator's webhook |
 //! | [`contacts`] | confirms, unsubscribes and erases contacts |
 //! | [`deliver`] | delivers pending events and emails |
 //! | [`opt_in`] | the confirmation email, and the expiry of unconfirmed contacts |
@@ -11,7 +11,7 @@
 //! | [`issue_key`] | issues a free API key |
 //! | [`agents`] | registers agents and issues them tokens |
 //! | [`revoke`] | revokes a key or a registration |
-//! | [`meter`] | charges every request, and charges and refunds those of the other use cases |
+//! | [`meter`] | charges requests to policies, and refunds them |
 
 pub mod agents;
 pub mod ask_assistant;

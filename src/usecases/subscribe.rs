@@ -1,4 +1,4 @@
-//! Signing up an address for the newsletter.
+//! Signing up an address for the newsletter; the newsletter's ports, and the events about its contacts.
 
 use crate::domain::{
     Client, Consent, Contact, Decision, Delivery, DeliveryId, DeliveryKind, EmailAddress, Failure,
@@ -16,20 +16,20 @@ pub struct Newsletter<'a> {
     /// Counts sign-ups.
     pub meter: Meter<'a>,
     pub contacts: &'a dyn ContactStore,
-    /// Is posted the sign-ups in place of the store, if any.
+    /// The provider that sign-ups are posted to instead of being stored, if any.
     pub provider: Option<&'a dyn WebhookSender>,
     /// Hashes the origin of a sign-up.
     pub origin_key: &'a MacKey,
     /// Random bytes for unsubscribe tokens.
     pub entropy: &'a dyn Entropy,
-    /// The operator's program, notified of sign-ups, if any.
+    /// The operator's webhook, notified of sign-ups, if any.
     pub webhook: Option<&'a dyn WebhookSender>,
     /// Asks contacts to confirm, if required.
     pub opt_in: Option<OptIn<'a>>,
 }
 
 impl Newsletter<'_> {
-    /// The event for the contact with this address and token; `None` without a program. The event of an erasure
+    /// The event for the contact with this address and token; `None` without a webhook. The event of an erasure
     /// has the token alone.
     pub(super) fn notice(
         &self,
@@ -55,7 +55,7 @@ pub struct Evidence {
 
 #[derive(Debug)]
 pub struct Subscribed {
-    /// True if the provider has accepted it, or the operator's program is to be notified; false if it is only stored.
+    /// True if the provider has accepted it, or the operator's webhook will be notified; false if it is only stored.
     pub is_notified: bool,
     /// True if the address was signed up before, as far as this client may know.
     pub already_exists: Option<bool>,
@@ -126,8 +126,8 @@ pub async fn subscribe(
     }
 }
 
-/// Passes a sign-up on, or stores it with its delivery: with double opt-in the email that asks to confirm,
-/// otherwise the event for the operator's program. `None` if it is passed on, or that program is notified.
+/// Posts a sign-up to the provider, or stores it with its delivery: the confirmation email with double opt-in,
+/// otherwise the event for the webhook. `None` if it is posted, or the webhook will be notified.
 async fn pass_on_or_store(
     newsletter: Newsletter<'_>,
     client: &Client,

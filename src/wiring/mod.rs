@@ -185,6 +185,7 @@ pub fn mail_sender(args: &Args) -> Result<Option<Arc<SmtpMailSender>>, String> {
 pub enum RenewedCertificate {
     /// From files, which are reread.
     Read(Arc<OwnCertificate>),
+    /// Ordered from an ACME authority, and renewed.
     Ordered(Arc<AcmeClient>),
 }
 

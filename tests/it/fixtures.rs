@@ -91,14 +91,14 @@ impl House {
         house
     }
 
-    pub(crate) async fn with(names: impl IntoIterator<Item: AsRef<str>>) -> (Self, Opened) {
+    pub(crate) async fn opened_with(names: impl IntoIterator<Item: AsRef<str>>) -> (Self, Opened) {
         let (house, opened) = Self::opened();
         opened.sign_up_all(names).await;
         (house, opened)
     }
 
-    pub(crate) async fn lived_in(names: impl IntoIterator<Item: AsRef<str>>) -> Self {
-        let (house, opened) = Self::with(names).await;
+    pub(crate) async fn stopped_with(names: impl IntoIterator<Item: AsRef<str>>) -> Self {
+        let (house, opened) = Self::opened_with(names).await;
         opened.stop();
         house
     }
@@ -523,7 +523,7 @@ impl OneFile {
 pub(crate) fn charge(policy: PolicyName, quota: &str, host: u32) -> Charge<'static> {
     let [_, b, c, d] = host.to_be_bytes();
     let network = Network::V4([10, b, c, d]);
-    let subject = Subject::Hash(network.hashed(mac_key()));
+    let subject = Subject::Network(network.hashed(mac_key()));
     Charge {
         policy,
         quota: quota.parse::<Quota>().unwrap(),

@@ -50,7 +50,7 @@ type Asked<'a> = Pin<Box<dyn Future<Output = bool> + 'a>>;
 #[test]
 fn whatever_needs_the_disk_waits_for_it_elsewhere() {
     runtime().block_on(async {
-        let (house, opened) = House::with(["ada"]).await;
+        let (house, opened) = House::opened_with(["ada"]).await;
         let (store, key, agent) = (&*opened.store, key_record(1, None), registration(1));
         store.issue(key.clone()).await.unwrap();
         RevocationList::revoke(store, &agent, START).await.unwrap();

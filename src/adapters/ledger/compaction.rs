@@ -41,7 +41,7 @@ const ROOM_OF_TAIL: u64 = 16 * 1024 * 1024;
 /// Length of a copy's batch, in bytes: sign-ups wait for the disk during its sync.
 const BATCH_BYTES: usize = 1024 * 1024;
 
-/// Compacts the ledger, once at a time.
+/// Compacts the ledger, one compaction at a time.
 #[derive(Debug)]
 pub(super) struct Compactor {
     writer: Arc<Mutex<LedgerWriter>>,

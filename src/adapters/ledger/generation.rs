@@ -18,7 +18,7 @@ use super::record::{
 };
 use super::table::PlaceTable;
 
-/// The generation that lookups read, until a compaction replaces it.
+/// The generation that lookups read. A compaction replaces it, and so does a repair after a panic.
 pub(super) struct CurrentGeneration(RwLock<Arc<Generation>>);
 
 impl CurrentGeneration {

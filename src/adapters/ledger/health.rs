@@ -1,4 +1,4 @@
-//! The health of the writer, which callers are told and the log reports.
+//! The health of the writer, for callers, for health checks and for the log.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;

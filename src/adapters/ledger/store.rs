@@ -139,8 +139,8 @@ impl LedgerStore {
         true
     }
 
-    /// Queues a change at `at`, the time of this program's clock if known, and waits until the writer has decided it and
-    /// its events are durable. It is committed even if nobody waits any more.
+    /// Queues a change, and waits until the writer has decided it and its events are durable. `at` is its time by this
+    /// service's clock, if known. It is committed even if the caller stops waiting.
     pub(super) async fn submit<T: Send + 'static>(
         &self,
         at: Option<Timestamp>,

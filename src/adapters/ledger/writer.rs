@@ -29,7 +29,7 @@ pub(super) struct LedgerWriter {
     pub(super) ledger: Ledger,
     /// The generation that lookups read.
     pub(super) current: Arc<CurrentGeneration>,
-    /// Tells callers and the log if writes fail or hang.
+    /// Reports writes that fail or hang.
     pub(super) health: Arc<WriterHealth>,
     /// Fewer superfluous lines than this are never worth a compaction.
     pub(super) superfluous_min: u64,

@@ -43,7 +43,7 @@ use tower_service::Service;
 use crate::adapters::files::pem::{Certificates, certificates_in};
 use crate::domain::quoted;
 
-/// Deadline of DNS, TCP and TLS together, whichever of a name's addresses responds.
+/// Deadline of DNS, TCP and TLS together; all addresses of a name share it.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 /// Idle time before a connection is probed: shorter than a NAT keeps its entry.
 const KEEPALIVE_TIME: Duration = Duration::from_secs(60);

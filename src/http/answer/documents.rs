@@ -29,7 +29,7 @@ pub(crate) const PAGE_POLICY: &str = "default-src 'none'; connect-src 'self'; im
      script-src 'self'; style-src 'self'; base-uri 'none'; form-action 'self'; \
      frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
-const POLICY: HeaderValue = HeaderValue::from_static(PAGE_POLICY);
+const PAGE_POLICY_VALUE: HeaderValue = HeaderValue::from_static(PAGE_POLICY);
 
 /// The policy of an SVG, which may be the operator's: where a browser opens it as a page, it runs no script.
 const SVG_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
@@ -38,7 +38,7 @@ const SVG_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox
 /// but our own form does: with `no-referrer` browsers send it with `Origin: null`, and the page that somebody signed up on
 /// would not be known. `strict-origin-when-cross-origin` would name this origin to every site that a page links to.
 pub(crate) const PAGE_HEADERS: [(HeaderName, HeaderValue); 3] = [
-    (CONTENT_SECURITY_POLICY, POLICY),
+    (CONTENT_SECURITY_POLICY, PAGE_POLICY_VALUE),
     (REFERRER_POLICY, HeaderValue::from_static("same-origin")),
     (
         HeaderName::from_static("permissions-policy"),

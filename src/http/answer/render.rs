@@ -33,7 +33,8 @@ pub(crate) struct Renderer {
 
 impl Renderer {
     pub(crate) fn new(policies: &Policies) -> Self {
-        // The blanks come first, in the order in which `fill` fills them: `RateLimitHeaders::values` has that of `NAMES`.
+        // The blanks come first, in the order in which `fill` fills them. `RateLimitHeaders::values` follows the order
+        // of `NAMES`.
         let blanks = [X_REQUEST_ID, CONTENT_TYPE].into_iter();
         let blanks = blanks.chain(ratelimit::NAMES).map(|name| (name, BLANK));
         let rest = [(X_CONTENT_TYPE_OPTIONS, NOSNIFF), (CACHE_CONTROL, NO_STORE)];

@@ -39,7 +39,7 @@ async fn sign_up(context: RequestContext, body: Bytes, way: SignUpWay) -> Result
     let email = read_request(&body)?;
     let app = context.app();
     // The body allows no other fields, so a page puts its name in the query. Invalid names are left out.
-    let named = context.query("source");
+    let named = context.query_parameter("source");
     let language = (way == SignUpWay::Element).then(|| context.language());
     let evidence = evidence(&context, way, named.as_deref(), language);
     let subscribed = subscribe(app.newsletter(), &context.client, email, evidence).await?;

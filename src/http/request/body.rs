@@ -137,7 +137,7 @@ pub(crate) fn check_media_type(
         return Ok(());
     }
     let is_right = match headers.get(CONTENT_TYPE) {
-        // Most name it plainly.
+        // Most requests send the bare type, without parameters.
         Some(value) => media_types
             .iter()
             .any(|kind| value == *kind || is_of_type(headers, kind)),

@@ -1,6 +1,7 @@
 //! Reading `application/x-www-form-urlencoded` bodies as defined by RFC 6749 (section 3.2 and appendix B): a
 //! parameter without a value counts as omitted, unknown ones are ignored, and no known parameter may be
 //! repeated. `multipart/form-data` (RFC 7578) is read to the same parameters.
+//! The parameters of a query are read by the same escapes; the first of a repeated one counts.
 //!
 //! Every body is a form. A broken escape or invalid UTF-8 is an error of its parameter if that is read, where
 //! the WHATWG parser would replace it; in other parameters it doesn't matter.

@@ -18,8 +18,6 @@ const HEADERS_MAX: usize = 100;
 pub(crate) const VERSION: &str = "v1";
 
 pub(crate) const SERVICE_API_VERSION: HeaderName = HeaderName::from_static("service-api-version");
-pub(crate) const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
-pub(crate) const SUNSET: HeaderName = HeaderName::from_static("sunset");
 
 pub(super) const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 

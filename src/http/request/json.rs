@@ -252,7 +252,7 @@ impl<'a> JsonObject<'a> {
         let (_, raw) = self.members.remove(at);
         Some(JsonValue {
             text: raw.get(),
-            // Our names need no escapes.
+            // Our field names contain no `~` or `/`, so nothing needs escaping.
             pointer: [&self.pointer, "/", name].concat(),
         })
     }

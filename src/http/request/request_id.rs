@@ -53,9 +53,9 @@ impl RequestId {
             .unwrap_or(HeaderValue::from_static(""))
     }
 
-    /// The id as a hash. It begins with bits that differ between requests and connections: the limiter selects a shard
-    /// by them.
-    pub(crate) fn to_hash(self) -> [u8; 16] {
+    /// The id's bytes, reordered so that the first ones differ between requests and connections: the limiter selects a
+    /// shard by them.
+    pub(crate) fn shuffled_bytes(self) -> [u8; 16] {
         // The second half of the id, without the byte that has the variant of the UUID.
         self.0.as_u128().rotate_left(72).to_be_bytes()
     }
@@ -91,7 +91,7 @@ mod tests {
         let kept = || connection.next();
         let anew = || ids.of_connection().next();
         for next in [&kept as &dyn Fn() -> RequestId, &anew] {
-            let hashes = (0..1000).map(|_| next().to_hash());
+            let hashes = (0..1000).map(|_| next().shuffled_bytes());
             let begun: HashSet<_> = hashes.map(|hash| [hash[0], hash[1]]).collect();
             assert!(begun.len() > 900, "{}", begun.len());
         }

@@ -1,4 +1,5 @@
-//! A listening socket, and one connection of it: TLS or plain, HTTP/1.1 or HTTP/2, its timeouts, and its end.
+//! A listener with the limits of the server, and each of its connections: TLS or plain, HTTP/1.1 or HTTP/2, its
+//! timeouts, and its end.
 //!
 //! A client that hangs up, or shuts down its sending side before its response, ends the connection. Handlers
 //! with effects that have begun finish without it (`pipeline.rs`).

@@ -1,4 +1,5 @@
-//! A connection's socket, and its activity: the side being waited for, and the time of the last progress.
+//! A connection's socket, and its activity: the side being waited for, and the time of the last progress; and the
+//! protocols that are recognised only to be refused.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;

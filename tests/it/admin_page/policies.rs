@@ -21,7 +21,7 @@ async fn the_busiest_identities_are_shown_and_reset() {
     let network = Network::from(VISITOR.parse::<std::net::IpAddr>().unwrap());
     let secret = &desk.app.app.secrets.limiter;
     let hash = network.hashed(secret);
-    let key = LimitKey::new(secret, PolicyName::Ip, Subject::Hash(hash)).to_hex();
+    let key = LimitKey::new(secret, PolicyName::Ip, Subject::Network(hash)).to_hex();
     let shown = policies().await;
     let name = Pseudonym::new(&desk.app.app.secrets, hash, NOW);
     assert!(shown.contains(&format!("<code>{key}</code> {name}</th>")));

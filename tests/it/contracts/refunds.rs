@@ -367,7 +367,7 @@ fn the_window_of_everyone_is_never_shared_and_all_others_may_be() {
     let visitor = QuotaToken::from_bytes([4; 16]);
     for (subject, is_shared) in [
         (Subject::Everyone, false),
-        (Subject::Hash([9; 16]), true),
+        (Subject::Network([9; 16]), true),
         (Subject::Prefix(network), true),
         (Subject::SignUp(network, &address("ada")), true),
         (Subject::Visitor(visitor), true),

@@ -149,7 +149,7 @@ fn mode(path: &Path) -> u32 {
 
 #[tokio::test]
 async fn a_data_directory_that_was_opened_to_a_group_is_closed_and_used() {
-    let house = House::lived_in(["ada"]).await;
+    let house = House::stopped_with(["ada"]).await;
     let mine = "ledger.jsonl secret mark lock ledger.damaged secret.new counts.bad.1".split(' ');
     for name in mine.clone().skip(4) {
         write_private(&house.file(name), "ada@example.com");

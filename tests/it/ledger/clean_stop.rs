@@ -83,7 +83,7 @@ async fn a_repair_keeps_the_file_as_it_was() {
 
 #[tokio::test]
 async fn all_bad_lines_are_counted() {
-    let house = House::lived_in((0..50).map(|number| format!("x{number}"))).await;
+    let house = House::stopped_with((0..50).map(|number| format!("x{number}"))).await;
     let whole = house.ledger();
     let ends = ends(&whole);
     let with_bad = |lines: &[usize]| {
@@ -148,7 +148,7 @@ async fn an_earlier_copy_in_the_place_of_the_running_ledger_is_refused_at_the_ne
 
 #[tokio::test]
 async fn a_copy_from_before_the_ledger_was_written_anew_is_an_earlier_one() {
-    let (house, opened) = House::with(["ada", "zoe"]).await;
+    let (house, opened) = House::opened_with(["ada", "zoe"]).await;
     let before = house.ledger();
     opened.forget("zoe").await.unwrap();
     opened.stop();

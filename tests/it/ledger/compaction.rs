@@ -98,7 +98,7 @@ async fn the_last_signers_of_a_contact_outlive_every_rewrite() {
 #[tokio::test]
 async fn a_tombstone_is_all_that_a_compaction_keeps_of_a_forgotten_address() {
     for is_crash in [false, true] {
-        let (house, opened) = House::with(["ada", "zoe", "zoe"]).await;
+        let (house, opened) = House::opened_with(["ada", "zoe", "zoe"]).await;
         assert_eq!(opened.forget("zoe").await, Ok(true));
         opened.end(is_crash);
         let opened = house.open_quietly();
@@ -194,7 +194,7 @@ async fn a_ledger_written_anew_while_the_clock_is_a_year_ahead_keeps_every_good_
 
 #[tokio::test]
 async fn an_interrupted_compaction_leaves_the_old_ledger() {
-    let (house, opened) = House::with(["ada"]).await;
+    let (house, opened) = House::opened_with(["ada"]).await;
     opened.crash();
     let whole = house.ledger();
     for half in [&b""[..], b"half a line", &whole[..whole.len() - 3], &whole] {
@@ -296,7 +296,7 @@ async fn a_stop_ends_a_compaction() {
 
 #[tokio::test]
 async fn lines_that_a_generation_began_with_are_never_cut() {
-    let (house, opened) = House::with(["ada", "bob", "zoe"]).await;
+    let (house, opened) = House::opened_with(["ada", "bob", "zoe"]).await;
     opened.forget("zoe").await.unwrap();
     opened.crash();
     house.open().crash();

@@ -9,7 +9,7 @@ use crate::prelude::*;
 
 /// A ledger of four batches, a line each, behind the head.
 async fn ledger_of_four() -> (House, String) {
-    let (house, opened) = House::with(["ada", "bob", "cy", "dan"]).await;
+    let (house, opened) = House::opened_with(["ada", "bob", "cy", "dan"]).await;
     opened.crash();
     let text = house.ledger_text();
     (house, text)

@@ -16,7 +16,7 @@ fn mode(path: &Path) -> u32 {
 
 #[tokio::test]
 async fn a_second_user_is_refused_and_touches_nothing() {
-    let (house, opened) = House::with(["ada"]).await;
+    let (house, opened) = House::opened_with(["ada"]).await;
     // Whatever a second one could be tempted to repair.
     fs::write(house.file("ledger.jsonl.new"), "half").unwrap();
     let before = contents(&house.path);
@@ -41,7 +41,7 @@ async fn the_lock_lasts_as_long_as_the_store() {
 
 #[tokio::test]
 async fn what_is_made_is_private() {
-    let (house, opened) = House::with(["ada"]).await;
+    let (house, opened) = House::opened_with(["ada"]).await;
     assert_eq!(mode(&house.path), 0o700);
     opened.stop();
     for name in ["lock", "secret", "ledger.jsonl", "mark"] {

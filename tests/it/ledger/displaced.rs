@@ -73,7 +73,7 @@ fn assert_is_displaced(answer: Result<(), StoreError>) {
 #[tokio::test]
 async fn nothing_is_acknowledged_until_the_right_file_is_back() {
     for (name, act, undo) in ACTS {
-        let (house, opened) = House::with(["ada"]).await;
+        let (house, opened) = House::opened_with(["ada"]).await;
         act(&house);
         assert_displaced(&opened).await;
         // What is not there any more is no answer.
@@ -107,7 +107,7 @@ async fn a_file_replaced_while_a_batch_is_synced_acknowledges_nothing_of_it() {
 
 #[tokio::test]
 async fn health_alone_finds_a_file_of_another_inode() {
-    let (house, opened) = House::with(["ada"]).await;
+    let (house, opened) = House::opened_with(["ada"]).await;
     let (_, act, _) = ACTS[1];
     act(&house);
     let is_displaced = || {
@@ -120,7 +120,7 @@ async fn health_alone_finds_a_file_of_another_inode() {
 #[tokio::test]
 async fn a_stop_on_another_file_is_no_clean_one() {
     for (_, act, undo) in ACTS {
-        let (house, opened) = House::with(["ada"]).await;
+        let (house, opened) = House::opened_with(["ada"]).await;
         act(&house);
         assert_is_displaced(opened.store.close());
         drop(opened);

@@ -104,7 +104,7 @@ async fn what_a_store_has_answered_no_power_cut_undoes() {
 
 #[tokio::test]
 async fn backups_and_restores_are_as_lasting() {
-    let (house, files) = (House::lived_in(["ada"]).await, FaultyFiles::default());
+    let (house, files) = (House::stopped_with(["ada"]).await, FaultyFiles::default());
     let archive = house.path.with_extension("tar");
     write_file(&files, &house.path, &archive, true).unwrap();
     files.unsynced().check("a backup", &[]);

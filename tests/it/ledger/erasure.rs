@@ -36,7 +36,7 @@ fn write_kept(house: &House) {
 
 #[tokio::test]
 async fn a_forgotten_address_is_in_no_file_when_the_answer_comes() {
-    let (house, opened) = House::with(["ada", "zoe", "z/oe", "zoe", "xzoe"]).await;
+    let (house, opened) = House::opened_with(["ada", "zoe", "z/oe", "zoe", "xzoe"]).await;
     write_kept(&house);
     assert_eq!(holders(&house, &SPELLINGS).len(), 2);
     let erasure = forget(&opened, &["zoe", "z/oe", "nobody"]).await;
@@ -62,7 +62,7 @@ async fn a_forgotten_address_is_in_no_file_when_the_answer_comes() {
 
 #[tokio::test]
 async fn what_a_killed_erasure_left_of_a_forgotten_address_goes_at_the_start() {
-    let house = House::lived_in(["ada", "zoe"]).await;
+    let house = House::stopped_with(["ada", "zoe"]).await;
     // Killed before the compaction, it only recorded that the address is forgotten.
     let line = ",\"seq\":3,\"batch\":3,\"left\":0,\"event\":\
                 {\"removed\":{\"contact\":\"zoe@example.com\"}}}";
@@ -129,7 +129,7 @@ async fn sign_ups_go_on_while_addresses_are_forgotten() {
     // Generous, for a machine that is busy.
     const LONGEST: Duration = Duration::from_secs(5);
     let names: Vec<_> = (0..2 * ERASED_MAX).map(|n| format!("zoe{n}")).collect();
-    let (house, opened) = House::with(&names).await;
+    let (house, opened) = House::opened_with(&names).await;
     let clients: Vec<_> = (0..4)
         .map(|client| {
             let store = Arc::clone(&opened.store);
@@ -163,7 +163,7 @@ async fn sign_ups_go_on_while_addresses_are_forgotten() {
 
 #[tokio::test]
 async fn a_process_that_is_killed_while_it_forgets_leaves_the_contact_or_nothing_of_it() {
-    let house = House::lived_in(["ada", "zoe", "zoe"]).await;
+    let house = House::stopped_with(["ada", "zoe", "zoe"]).await;
     write_kept(&house);
     let files = FaultyFiles::default();
     let snapshots = files.snapshots(&house);
@@ -192,7 +192,7 @@ async fn a_process_that_is_killed_while_it_forgets_leaves_the_contact_or_nothing
 
 #[tokio::test]
 async fn a_process_that_is_killed_while_it_imports_leaves_all_rows_or_none() {
-    let house = House::lived_in(["ada"]).await;
+    let house = House::stopped_with(["ada"]).await;
     let files = FaultyFiles::default();
     let snapshots = files.snapshots(&house);
     let opened = house.try_open(files.tuning()).unwrap();
@@ -239,7 +239,7 @@ async fn a_contact_that_is_imported_again_before_its_erasure_ends_is_listed_once
 
 #[tokio::test]
 async fn a_new_sign_up_lifts_the_tombstone() {
-    let (_house, opened) = House::with(["ada"]).await;
+    let (_house, opened) = House::opened_with(["ada"]).await;
     opened.forget("ada").await.unwrap();
     assert_eq!(listed(opened.store.tombstones().await).await.len(), 1);
     opened.sign_up("ada").await.unwrap();

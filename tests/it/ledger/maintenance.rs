@@ -11,7 +11,7 @@ use crate::fixtures::imported;
 use crate::prelude::*;
 
 async fn opened_with_entries() -> (House, Opened) {
-    let (house, opened) = House::with(["ada", "bob", "ada", "zoe"]).await;
+    let (house, opened) = House::opened_with(["ada", "bob", "ada", "zoe"]).await;
     let rows = vec![imported("cy", START), imported("dan", START)];
     opened.store.import(rows, false).await.unwrap();
     opened.store.issue(key_record(1, None)).await.unwrap();

@@ -9,7 +9,7 @@ use crate::prelude::*;
 async fn a_missing_or_empty_ledger_is_refused_beside_anything_that_tells_of_one() {
     for kept in [&["secret", "mark"][..], &["secret"], &["mark"]] {
         for is_missing in [true, false] {
-            let house = House::lived_in(["ada"]).await;
+            let house = House::stopped_with(["ada"]).await;
             if is_missing {
                 fs::remove_file(house.file("ledger.jsonl")).unwrap();
             } else {
@@ -33,7 +33,7 @@ async fn a_missing_or_empty_ledger_is_refused_beside_anything_that_tells_of_one(
 
 #[tokio::test]
 async fn without_what_tells_of_it_a_start_begins_with_an_empty_one() {
-    let house = House::lived_in(["ada"]).await;
+    let house = House::stopped_with(["ada"]).await;
     for name in ["ledger.jsonl", "secret", "mark"] {
         fs::remove_file(house.file(name)).unwrap();
     }
@@ -74,7 +74,7 @@ async fn a_first_start_that_ended_half_way_needs_nobody() {
 
 #[tokio::test]
 async fn a_ledger_that_others_may_read_is_closed_with_a_warning() {
-    let house = House::lived_in(["ada"]).await;
+    let house = House::stopped_with(["ada"]).await;
     for (mode, is_warned) in [(0o600, false), (0o640, true), (0o604, true)] {
         let permissions = Permissions::from_mode(mode);
         set_permissions(house.file("ledger.jsonl"), permissions).unwrap();

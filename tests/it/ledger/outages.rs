@@ -26,7 +26,7 @@ async fn an_end_in_any_operation_loses_nothing_acknowledged() {
         for end in [End::PowerCut, End::Kill] {
             check_end(&House::new(), operations, end).await;
             // What the clean stop wrote down is not held against what happened since.
-            let house = House::lived_in(["ada"]).await;
+            let house = House::stopped_with(["ada"]).await;
             check_end(&house, operations, end).await;
         }
     }
@@ -144,7 +144,7 @@ async fn a_start_is_not_refused_for_a_failure_that_nobody_was_told_of_before() {
 #[tokio::test]
 async fn what_a_failed_sync_lost_is_written_again_even_behind_a_clean_stop() {
     for seed in 0..8 {
-        let house = House::lived_in(["ada", "bob"]).await;
+        let house = House::stopped_with(["ada", "bob"]).await;
         // Somebody has put the ledger back since, and the disk does not have all of it.
         let whole = house.ledger();
         let last = ends(&whole)[1];
@@ -163,7 +163,7 @@ async fn what_a_failed_sync_lost_is_written_again_even_behind_a_clean_stop() {
 
 #[tokio::test]
 async fn damage_that_shows_when_a_start_tries_once_more_is_refused() {
-    let (house, opened) = House::with(["ada", "bob", "cy"]).await;
+    let (house, opened) = House::opened_with(["ada", "bob", "cy"]).await;
     opened.crash();
     let whole = house.ledger();
     let mut rotten = whole.clone();

@@ -22,7 +22,7 @@ fn check_refused(house: &House, words: &[&str]) {
 #[tokio::test]
 async fn a_secret_is_made_once_and_one_that_is_lost_or_foreign_is_restored_or_replaced_for_one_start()
  {
-    let house = House::lived_in(["ada"]).await;
+    let house = House::stopped_with(["ada"]).await;
     let first = fs::read(house.file("secret")).unwrap();
     assert_eq!(first.len(), 32);
     house.open().stop();
@@ -68,7 +68,7 @@ async fn without_events_any_secret_will_do() {
 
 #[tokio::test]
 async fn a_secret_of_the_wrong_length_is_refused_and_one_open_to_others_is_closed() {
-    let house = House::lived_in(["ada"]).await;
+    let house = House::stopped_with(["ada"]).await;
     let right = fs::read(house.file("secret")).unwrap();
     for (bytes, mode, words) in [
         (&[][..], 0o600, "has 0 bytes instead of 32"),

@@ -61,7 +61,7 @@ async fn a_last_batch_with_bytes_that_never_reached_the_disk_is_cut_whole() {
 
 #[tokio::test]
 async fn garbage_behind_the_last_batch_is_cut_and_writing_goes_on() {
-    let house = House::lived_in(["ada"]).await;
+    let house = House::stopped_with(["ada"]).await;
     let whole = house.ledger();
     // The trial write of a start, which was cut at any byte, is no batch.
     let garbage: [(Vec<u8>, bool); 6] = [

@@ -76,7 +76,7 @@ async fn a_test_mail_that_is_not_taken_says_why() {
 
 #[tokio::test]
 async fn a_suppression_is_shown_and_lifted_while_no_service_runs() {
-    let (house, opened) = House::with(["bob"]).await;
+    let (house, opened) = House::opened_with(["bob"]).await;
     let email = EmailAddress::parse("ada@example.com").unwrap();
     let sign_up = SignUp {
         is_to_be_confirmed: true,

@@ -41,8 +41,8 @@ const NO_ACCOUNT: &str = "urn:ietf:params:acme:error:accountDoesNotExist";
 
 /// What to do if the authority could not verify a name. Authorities do not agree on the type of each cause.
 const UNVERIFIED: &str = "the authority did not reach this service at port 443: open it in the firewall and the router, and \
-     check that the name points to this machine, by IPv6 only if --listen has it, and not to a CDN or a load balancer, such \
-     as Cloudflare's proxy, where this cannot work";
+     check that the name points to this machine (with an AAAA record only if --listen is an IPv6 address such as \
+     [::]:443), and not to a CDN or a load balancer, such as Cloudflare's proxy, where this cannot work";
 
 /// The reason why an order failed.
 pub(super) struct Refusal {
@@ -98,7 +98,7 @@ impl From<Error> for Refusal {
     }
 }
 
-/// A problem with `name` in words, with what to do.
+/// A problem with `name` in words, and what to do about it.
 fn told(name: &str, kind: &Option<String>, detail: &Option<String>) -> String {
     let kind = kind.as_deref().unwrap_or_default();
     let words = match kind.strip_prefix(TYPES).unwrap_or(kind) {
