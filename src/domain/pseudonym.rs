@@ -20,7 +20,7 @@ use super::time::{DAY_MS, Timestamp};
 pub struct Pseudonym([u8; 4]);
 
 impl Pseudonym {
-    /// The name of a network with this [`Network::hashed`] on the day of `at`.
+    /// The name of a network on the day of `at`, by the network's hash (`Network::hashed`).
     pub fn new(keys: &SecretKeys, hash: [u8; 16], at: Timestamp) -> Self {
         Self::of_origin(keys, OriginHash::new(&keys.origin, &hash), at)
     }
