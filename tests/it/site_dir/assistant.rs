@@ -128,6 +128,23 @@ async fn of_two_pages_that_match_neither_answers_nor_the_services_own() {
 }
 
 #[tokio::test]
+async fn two_details_may_stand_in_two_sentences() {
+    let page = "# Visit\n\n## Admission\n\nAdmission is €5. We are open from 9:00 to 18:00.\n";
+    let site = render(&[("visit.md", page)]).unwrap();
+    let model = PassageModelClient::new(&site.passages, &site.assistant_texts);
+    for (question, is_answered) in [
+        ("What does admission cost and when are you open?", true),
+        (
+            "What does admission cost and what is your phone number?",
+            false,
+        ),
+    ] {
+        let reply = ask(&model, question).await;
+        assert_eq!(reply.contains("Admission is €5."), is_answered, "{reply}");
+    }
+}
+
+#[tokio::test]
 async fn a_title_is_found_without_its_accents() {
     let page = "# Estudio\n\n## Qué es\n\nVasijas.\n\n## Œuvre\n\nCien platos.\n";
     let site = render(&[("estudio.md", page)]).unwrap();

@@ -15,17 +15,17 @@ use crate::adapters::model::search::naive_bayes::{NaiveBayes, float, inverse_doc
 use crate::adapters::model::search::quotation::cut;
 use crate::adapters::model::search::terms::{Terms, Topic};
 
-// The first two are natural logarithms. They were chosen by cross-validation over the examples of
+// The first three are natural logarithms. They were chosen by cross-validation over the examples of
 // `data/assistant/`: higher ones refuse more questions about other subjects, and more of the right ones.
 // `tests/it/assistant_visitors.rs` checks them.
 
 /// The penalty of the sections against other subjects if none has a word of the question; less if they have
 /// some of its words.
 const UNKNOWN_PENALTY_MAX: f64 = 20.0;
-/// An answer has to be so much likelier than other subjects: no answer is better than a wrong one.
-const ODDS_MIN: f64 = 0.7;
+/// Minimum log-odds of an answer against other subjects: no answer is better than a wrong one.
+const LOG_ODDS_MIN: f64 = 0.7;
 /// The same beside pages of the operator's: most of what their visitors ask is not about the service.
-const ODDS_BESIDE_MIN: f64 = 5.0;
+const LOG_ODDS_BESIDE_MIN: f64 = 5.0;
 /// The weight of the question before, if the newest one is read with it.
 const EARLIER_SHARE: f64 = 0.5;
 
@@ -34,7 +34,7 @@ const EARLIER_SHARE: f64 = 0.5;
 
 /// A passage must cover this share of the subjects of a question to answer it.
 const COVERAGE_MIN: f64 = 0.66;
-/// The share of a subject that a statement has if only another one of its passage has it.
+/// The share that a statement gets for a subject that only the rest of its passage has.
 const PASSAGE_SHARE: f64 = 0.9;
 /// The passage that answers must be this much better than any other, even one that does not cover enough: no answer is
 /// better than a wrong one.
@@ -91,7 +91,7 @@ struct OwnPassage {
 struct Ranked<'a> {
     score: f64,
     /// The share of the question's subjects that it covers, times [`NAMED_FACTOR`] if the question names it; 0 if no
-    /// statement has the detail, such as the price.
+    /// statement has a detail asked for, such as the price.
     coverage: f64,
     own: &'a OwnPassage,
 }
@@ -263,9 +263,10 @@ impl PassageIndex {
         let is_whole = |one: &&Ranked<'_>| one.coverage > WHOLE;
         let best = answering.clone().find(is_whole);
         let best = best.or_else(|| answering.next())?;
-        // Of sections with the same heading, the first answers.
-        let title = &best.own.passage.title;
-        let is_other = |own: &OwnPassage| own.is_offered && own.passage.title != *title;
+        // Of sections of a page with the same heading, the first answers.
+        let Passage { page, title, .. } = &*best.own.passage;
+        let is_headed_alike = |own: &Passage| own.page == *page && own.title == *title;
+        let is_other = |own: &OwnPassage| own.is_offered && !is_headed_alike(&own.passage);
         let mut others = ranked.iter().filter(|other| is_other(other.own));
         let is_clear = is_whole(&best) || others.all(|other| best.score >= LEAD_MIN * other.score);
         Some((&*best.own.passage, is_clear))
@@ -296,7 +297,11 @@ impl PassageIndex {
         let (log_likelihood, section) = *ranked.first()?;
         let log_odds = log_likelihood - other_subjects - UNKNOWN_PENALTY_MAX * unknown_share;
         let is_alone = self.own.is_empty();
-        let min = if is_alone { ODDS_MIN } else { ODDS_BESIDE_MIN };
+        let min = if is_alone {
+            LOG_ODDS_MIN
+        } else {
+            LOG_ODDS_BESIDE_MIN
+        };
         (log_odds > min).then_some(section)
     }
 
@@ -349,31 +354,30 @@ impl OwnPassage {
         let of_statements = self.statements.iter().map(|own| self.compared(asked, own));
         let most = |(a, b): (f64, f64), (score, coverage)| (a.max(score), b.max(coverage));
         let (score, coverage) = of_statements.fold((0.0, 0.0), most);
+        let is_stated =
+            |detail: &Topic| (self.statements.iter()).any(|own| self.states(asked, own, detail));
+        let mut details = asked.iter().filter(|(term, _)| term.is_detail);
+        let has_details = !asked.is_empty() && details.all(|(detail, _)| is_stated(detail));
         let is_asked = |term: &Topic| asked.iter().any(|(asked, _)| asked.has(term));
         let is_named =
             self.heading.iter().any(|term| !term.is_detail) && self.heading.iter().all(is_asked);
         let factor = if is_named { NAMED_FACTOR } else { 1.0 };
         Ranked {
             score: factor * score,
-            coverage: factor * coverage,
+            coverage: if has_details { factor * coverage } else { 0.0 },
             own: self,
         }
     }
 
-    /// Score and coverage of one of its statements.
+    /// Score and coverage of one of its statements, which has at least one of the details asked for: another one may have
+    /// the others.
     fn compared(&self, asked: &[(&Topic, f64)], statement: &Topic) -> (f64, f64) {
         let (mut whole, mut covered, mut score) = (0.0, 0.0, 0.0);
-        let mut has_details = !asked.is_empty();
-        // The price of another subject is not enough, unless the title says that prices follow.
-        let subject = asked.iter().find(|(term, _)| !term.is_detail);
-        let is_meant = subject.is_none_or(|(own, _)| statement.has(own) || !self.all.has(own));
+        let mut has_detail = !asked.iter().any(|(term, _)| term.is_detail);
         for (term, weight) in asked {
             let (mut share, is_titled) = (statement.share(term), self.title.has(term));
             let bonus = if term.is_detail {
-                // A word that means the same is not enough: a car park that is not free has no price yet.
-                let is_headed = is_titled || self.page.has(term);
-                has_details &= share >= 1.0 || is_headed && statement.is_numeric;
-                has_details &= is_titled || is_meant;
+                has_detail |= self.states(asked, statement, term);
                 DETAIL_BONUS
             } else {
                 share = share.max(PASSAGE_SHARE * self.all.share(term));
@@ -383,9 +387,20 @@ impl OwnPassage {
             };
             score += weight * (share + if is_titled { bonus } else { 0.0 });
         }
-        // Not a number if only details are asked for: the price of what?
-        let part: f64 = covered / whole;
-        let coverage = if part.is_nan() { WHOLE } else { part };
-        (score, if has_details { coverage } else { 0.0 })
+        // Nothing, if only details are asked for: the price of what?
+        let coverage = if whole > 0.0 { covered / whole } else { WHOLE };
+        (score, if has_detail { coverage } else { 0.0 })
+    }
+
+    /// True if a statement has the `detail` of what is asked for first.
+    fn states(&self, asked: &[(&Topic, f64)], statement: &Topic, detail: &Topic) -> bool {
+        let is_titled = self.title.has(detail);
+        // The price of another subject is not enough, unless the title says that prices follow.
+        let subject = asked.iter().find(|(term, _)| !term.is_detail);
+        let is_meant = subject.is_none_or(|(own, _)| statement.has(own) || !self.all.has(own));
+        let has_figure = statement.is_numeric && (is_titled || self.page.has(detail));
+        // A word that means the same is not enough: a car park that is not free has no price yet.
+        let is_stated = has_figure || statement.share(detail) >= 1.0;
+        is_stated && (is_titled || is_meant)
     }
 }
