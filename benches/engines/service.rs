@@ -277,7 +277,7 @@ async fn moved() {
     assert!(import.status.success(), "{}", text(&import.stderr));
     std::fs::copy(data_dir.join("secret"), setup.nodes.secret_file()).unwrap();
     setup.nodes.migrate();
-    let mut command = setup.nodes.operator(&["move"]);
+    let mut command = setup.nodes.operator(&["move", "--yes"]);
     let begun = Instant::now();
     let ran = run(command.arg("--data-dir").arg(&data_dir));
     assert!(ran.status.success(), "{}", text(&ran.stderr));
