@@ -33,11 +33,12 @@ impl BlockedNetwork {
                 "has bits set beyond /{bits}: write {whole} for the network, or {address} for the one address"
             ));
         }
-        // Only a /96 or smaller lies wholly within an IPv6 form of IPv4.
         let address = canonical(whole.network());
-        if whole.prefix_len() >= 96 && address != whole.network() {
-            let bits = whole.prefix_len() - 96;
-            return Err(format!("is IPv4 in an IPv6 form: write {address}/{bits}"));
+        if address != whole.network() {
+            return Err(match whole.prefix_len().checked_sub(96) {
+                Some(bits @ 1..) => format!("is IPv4 in an IPv6 form: write {address}/{bits}"),
+                _ => "has IPv4 in an IPv6 form: block networks of IPv4 instead".to_owned(),
+            });
         }
         if whole.prefix_len() == 0 {
             return Err(
@@ -107,7 +108,6 @@ mod tests {
             ("2001:DB8::1", "2001:db8::1/128"),
             ("::ffff:192.0.2.7", "192.0.2.7/32"),
             ("64:ff9b::192.0.2.7", "192.0.2.7/32"),
-            ("64:ff9b::/64", "64:ff9b::/64"),
             ("128.0.0.0/1", "128.0.0.0/1"),
         ] {
             let network = BlockedNetwork::parse(text).unwrap();
@@ -125,7 +125,10 @@ mod tests {
                 "::ffff:192.0.2.0/120|64:ff9b::192.0.2.0/120",
                 "is IPv4 in an IPv6 form: write 192.0.2.0/24",
             ),
-            ("::ffff:0:0/96|64:ff9b::/96", "write 0.0.0.0/0"),
+            (
+                "::ffff:0:0/96|64:ff9b::/96|64:ff9b::/64",
+                "block networks of IPv4",
+            ),
         ] {
             for text in texts.split('|') {
                 let error = BlockedNetwork::parse(text).unwrap_err();

@@ -24,7 +24,9 @@ fn statuses(answers: &str) -> Vec<&str> {
 fn check_refused(answers: &str, request: &str) {
     assert_eq!(statuses(answers), ["400"], "{request}: {answers}");
     let (head, body) = answers.split_once("\r\n\r\n").unwrap();
-    assert_present(head, &["\r\nconnection: close", "\r\nx-request-id: "]);
+    for header in ["\r\nconnection: close", "\r\nx-request-id: "] {
+        assert!(head.contains(header), "{request}: {head}");
+    }
     let problem: Value = serde_json::from_str(body).unwrap();
     assert_eq!(problem["code"], "malformed_head", "{request}");
     assert!(!body.contains("evil"), "{request}: {body}");

@@ -120,7 +120,7 @@ impl PostgresStore {
     /// The lock of the contact with this address or token.
     #[expect(clippy::indexing_slicing, reason = "a remainder is below the divisor")]
     pub(super) fn turn_of(&self, name: &str) -> &Mutex<()> {
-        let mix = |hash: usize, byte: u8| hash.wrapping_mul(31).wrapping_add(byte.into());
+        let mix = |hash: usize, byte: u8| hash.wrapping_mul(37).wrapping_add(byte.into());
         &self.turns[name.bytes().fold(0, mix) % TURNS]
     }
 

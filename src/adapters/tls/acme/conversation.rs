@@ -351,7 +351,11 @@ mod tests {
         let long = Some("x".repeat(1000));
         let words = told("api.example", &long, &long);
         assert!(words.len() < 600, "{words}");
-        let words = told("api.example", &Some(format!("{TYPES}caa")), &None);
+        let words = told(
+            "api.example",
+            &Some("urn:ietf:params:acme:error:caa".to_owned()),
+            &None,
+        );
         let expected = "api.example: refused as caa (the authority: no reason is given)";
         assert_eq!(words, expected);
     }
