@@ -39,8 +39,9 @@ const CHILD_BODY: &str = "BENCH_CHILD_BODY";
 /// Set for it if it speaks TLS: the directory of the certificate.
 const CHILD_TLS: &str = "BENCH_CHILD_TLS";
 
-/// `-- check` fails when a health check takes more than so many times the processor time of bare hyper.
-const CHECKED_RATIO: f64 = 1.35;
+/// `-- check` fails when a health check takes more than so many times the processor time of bare hyper: 1.27 on an idle
+/// machine, 1.16 to 1.22 on a busy one. On some machines a tenth more has been seen.
+const CHECKED_RATIO: f64 = 1.45;
 /// Its rounds: short ones, so that what else the machine does meets both.
 const CHECK_ROUNDS: usize = 40;
 const CHECK_LENGTH: Duration = Duration::from_millis(150);
